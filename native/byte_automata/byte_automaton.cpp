@@ -19,8 +19,10 @@ ByteAutomaton::ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t n
 }
 
 const TextStep* ByteAutomaton::make_text_step(State from, uint32_t number, std::string_view text) {
-  auto lock = enter();
-  return text_steps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
+  const auto [lock, space] = enter_to_derive();
+  if (space) return make_text_step_in(*space, from, number, text);
+  const auto [left, bytes] = TextDerivatives(arena_, byte_derivatives_).after(states_[from].node, text);
+  return left == kNone ? nullptr : text_steps_.add(from, number, {live_state(left), bytes});
 }
 
 ByteAutomaton::ByteAutomaton(const Program& program, Budget budget, bool own_start)
@@ -89,6 +91,11 @@ size_t ByteAutomaton::memory() {
   return bytes_held();
 }
 
+size_t ByteAutomaton::counted_memory() {
+  const Workspaces* const spaces = workspaces_.load(std::memory_order_acquire);
+  return spaces ? bytes_counted(*spaces) : memory();
+}
+
 void ByteAutomaton::check(const Deadline& deadline, State state, size_t bytes) {
   if (state % 64 != 0) return;
   const auto lock = locked(mutex_);
@@ -128,6 +135,14 @@ State ByteAutomaton::live_state(NodeId node) {
   return state != kDead && alive(state) ? state : kDead;
 }
 
+std::optional<State> ByteAutomaton::known_live_state(NodeId node) const {
+  if (node == kEmpty) return kDead;
+  const State known = state_index_.find(node);
+  if (known == kDead) return std::nullopt;
+  const Life life = states_[known].life.load(std::memory_order_relaxed);
+  return life == Life::Unknown ? std::nullopt : std::optional(life == Life::Alive ? known : kDead);
+}
+
 template <class F>
 void ByteAutomaton::each_target(State state, F&& f) {
   const NodeId node = states_[state].node;
@@ -156,30 +171,32 @@ const State* ByteAutomaton::make_row(State state) {
     columns_.each(byte_derivatives_.readable(states_[state].node), [&](uint32_t column) { row[column] = kPending; });
     if (boundary() != kNone) row[boundary()] = kPending;
   }
-  states_[state].row.store(row, std::memory_order_release);
+  const State* const published = publish_row(states_[state], row);
   if (whole) states_[state].whole.store(true, std::memory_order_release);  // last: who sees it reads the row without a further check
-  return row;
+  return published;
 }
 
 State ByteAutomaton::make_entry(State state, uint32_t column) {
   auto [lock, space] = enter_to_derive();
   if (space) return make_entry_in(*space, state, column);
   State* const row = states_[state].row.load(std::memory_order_relaxed);
-  return row[column] & kPending ? fill_entry(state, row, column) : row[column];
+  const State known = load_entry(row, column);
+  return known & kPending ? fill_entry(state, row, column) : known;
 }
 
 State ByteAutomaton::fill_entry(State state, State* row, uint32_t column) {
   const NodeId node = states_[state].node;
-  if (column == boundary()) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
-  if (const State* known = entry_after(node, column)) return store_entry(row, column, *known);
+  if (column == boundary()) return store(row, column, live_state(derivatives_.at_boundary(node)));
+  if (const State known = entry_after(node, column); known != kPending) return store(row, column, known);
   const NodeId top = top_of(state);
   const auto [left, same] = byte_derivatives_.after(top, columns_.letter(column));
-  return store_entries(row, same, live_state(top == node ? left : arena_.concat(left, arena_.hole(0))));
+  return store(row, column, same, live_state(top == node ? left : arena_.concat(left, arena_.hole(0))));
 }
 
-State ByteAutomaton::store_entries(State* row, const ByteSet& columns, State made) {
-  columns_.each(columns, [&](uint32_t column) {
-    if (row[column] & kPending) store_entry(row, column, made);
+State ByteAutomaton::store(State* row, uint32_t column, const ByteSet& columns, State made) {
+  made = store(row, column, made);
+  columns_.each(columns, [&](uint32_t other) {
+    if (load_entry(row, other) == kPending) store(row, other, made);
   });
   return made;
 }
@@ -199,11 +216,11 @@ NodeId ByteAutomaton::top_of(State state) const {
   return one ? members[0].top : states_[state].node;
 }
 
-const State* ByteAutomaton::entry_after(NodeId node, uint32_t column) {
+State ByteAutomaton::entry_after(NodeId node, uint32_t column) {
   const Node top = arena_[node];
-  if (!may_lie_after(arena_, top, column)) return nullptr;
-  const State* const known = entry_of_rest(top, column);
-  return known && !columns_.letter(column).in(byte_derivatives_.readable(top.a)) ? known : nullptr;
+  if (!may_lie_after(arena_, top, column)) return kPending;
+  const State known = entry_of_rest(top, column);
+  return known != kPending && !columns_.letter(column).in(byte_derivatives_.readable(top.a)) ? known : kPending;
 }
 
 bool ByteAutomaton::may_lie_after(const Arena& arena, const Node& top, uint32_t column) const {
@@ -211,10 +228,10 @@ bool ByteAutomaton::may_lie_after(const Arena& arena, const Node& top, uint32_t 
   return top.kind == Kind::Concat && arena[top.a].nullable && !top.has(kInContext) && columns_.is_byte(column);
 }
 
-const State* ByteAutomaton::entry_of_rest(const Node& top, uint32_t column) const {
+State ByteAutomaton::entry_of_rest(const Node& top, uint32_t column) const {
   const State rest = state_index_.find(top.b);
-  const State* const row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
-  return row && !(row[column] & kPending) ? row + column : nullptr;
+  const State* const row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_acquire);
+  return row ? load_entry(row, column) : kPending;
 }
 
 const State* ByteAutomaton::make_whole(State state) {
@@ -225,7 +242,7 @@ const State* ByteAutomaton::make_whole(State state) {
   for (uint32_t column = 0; column < num_classes();) {
     auto lock = enter();
     for (uint32_t made = 0; column < num_classes() && made < kAtOnce; ++column) {
-      if (row[column] & kPending) fill_entry(state, row, column), ++made;
+      if (load_entry(row, column) == kPending) fill_entry(state, row, column), ++made;
     }
   }
   info.whole.store(true, std::memory_order_release);
@@ -274,7 +291,10 @@ Life ByteAutomaton::life(State state) const {
 }
 
 bool ByteAutomaton::alive(State state) {
-  if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
+  if (Life known = life(state); known != Life::Unknown) {
+    states_[state].life.store(known, std::memory_order_relaxed);
+    return known == Life::Alive;
+  }
   if (const std::optional<bool> found = alive_by_parts(state)) return *found;
   const auto pairs = pairs_of_parts(arena_, states_[state].node, kMostPairs);
   Life found = search(state, pairs.empty() ? SIZE_MAX : kGlance);
@@ -344,6 +364,7 @@ void ByteAutomaton::exceed(const char* resource, double limit) {
 }
 
 State ByteAutomaton::intern(NodeId node) {
+  if (const std::optional<State> known = known_live_state(node)) return *known;
   auto lock = enter();
   return live_state(node);
 }

@@ -4,7 +4,9 @@
 // A state is a distinct derivative. State 0 is DEAD; every other state is live: before an entry of a row is created, a
 // target whose language is empty is replaced by DEAD (convention 3); for certain expressions this is known by
 // construction, for others by a search that caches its outcome. Rows are indexed by column (columns.hpp) and created
-// entry by entry (rows.hpp). Readers take no lock; states are appended under the mutex. Whatever creates states or rows
+// entry by entry (rows.hpp). Readers take no lock; states are appended under the mutex. The number of a state reaches other threads
+// through the table of states, an entry, or a step over a text: each is stored (release) after the state is complete, and loaded
+// (acquire) before it is used. Whatever creates states or rows
 // raises BudgetExceeded when the budget is used up. Any thread may call any function of a shared automaton.
 #pragma once
 
@@ -17,6 +19,7 @@
 #include "expression_forms/growth_report.hpp"
 #include "expression_forms/digests.hpp"
 #include "byte_automata/columns.hpp"
+#include "support/cache_line.hpp"
 #include "threads/fork_gate.hpp"
 #include "byte_automata/text_steps.hpp"
 #include "expression_forms/estimates.hpp"
@@ -115,6 +118,8 @@ class ByteAutomaton {
 
   // The bytes of states, rows and expressions. O(1).
   size_t memory();
+  // The same without waiting for other threads: while several derive, as of the last counts, which also their budget is checked with.
+  size_t counted_memory();
 
   // For searches over many states, which themselves hold `bytes` bytes: raises BudgetExceeded if time or memory is exhausted. O(1);
   // checks only if the number of the state is a multiple of 64.
@@ -140,13 +145,13 @@ class ByteAutomaton {
   // Whether all entries of a row that are pending lead on.
   enum class Sureness : uint8_t { Unknown, Unsure, Sure };
   struct StateInfo {
-    std::atomic<State*> row{nullptr};
+    std::atomic<State*> row{nullptr};  // published once, by publish_row(), when it is known which entries are pending
     NodeId node = kEmpty;
     uint8_t accepting = 0;
     bool marked = false;
     std::atomic<Sureness> sureness{Sureness::Unknown};  // every thread computes the same value
-    std::atomic<Life> life{Life::Unknown};
-    std::atomic<bool> whole{false};  // no entry of the row is pending
+    std::atomic<Life> life{Life::Unknown};  // once it is known, it never changes; every thread finds the same
+    std::atomic<bool> whole{false};  // no entry of the row is pending; stored after `row` and after all of its entries
     // For push-down automata. Of the target of a step: `arrival` is its number of stacks if it settles to itself, else kPasses, and
     // `effect` is its effect on the stacks. Of a shape: `stacks` is its number of stacks, and `shape` its number.
     std::atomic<uint32_t> arrival{PushDown::kUnknown};
@@ -160,12 +165,19 @@ class ByteAutomaton {
 
   // The live state of an expression, or DEAD.
   State live_state(NodeId node);
+  // The same without the mutex, if the state is there already and it is known whether it is live.
+  std::optional<State> known_live_state(NodeId node) const;
   State intern(NodeId node);
 
   // Calls f(target, set) for each move of a state, before emptiness is known; with an empty set for the token boundary.
   template <class F>
   void each_target(State state, F&& f);
 
+  // Publishes a row of a state unless it has one; returns the row that it has then.
+  static State* publish_row(StateInfo& info, State* row) {
+    State* found = nullptr;
+    return info.row.compare_exchange_strong(found, row, std::memory_order_acq_rel, std::memory_order_acquire) ? row : found;
+  }
   // Creates the row of a state; entries that may lead on are pending.
   [[gnu::noinline]] const State* make_row(State state);
   // Creates the entry of a pending column.
@@ -173,19 +185,26 @@ class ByteAutomaton {
   [[gnu::noinline]] bool find_sureness(State state);
   State fill_entry(State state, State* row, uint32_t column);
   [[gnu::noinline]] const TextStep* make_text_step(State from, uint32_t number, std::string_view text);
-  // The same two in a workspace.
+  // The same three in a workspace.
   const State* make_row_in(Workspace& space, State state);
   State make_entry_in(Workspace& space, State state, uint32_t column);
-  // Stores a target for those of the columns that are pending; returns it.
-  State store_entries(State* row, const ByteSet& columns, State made);
+  const TextStep* make_text_step_in(Workspace& space, State from, uint32_t number, std::string_view text);
+  // The live state of an expression, or DEAD, for a thread that uses a workspace.
+  State intern_in(Workspace& space, NodeId node);
+  // Stores an entry, and those of the other columns that are pending. Returns the entry that is there then: once there are workspaces,
+  // another thread may store one at the same time. Before that, it is called under the mutex.
+  State store(State* row, uint32_t column, State made) {
+    return workspaces_.load(std::memory_order_relaxed) ? publish_entry(row, column, made) : store_entry(row, column, made);
+  }
+  State store(State* row, uint32_t column, const ByteSet& columns, State made);
   // The part of a state's expression to derive. If the expression is one part followed by its only stack (hole 0), it is that part:
   // its derivative, followed by the hole, is in the form that the settler recognizes at once. Else it is the whole expression.
   NodeId top_of(State state) const;
   // For an expression whose first part is nullable and does not read the byte (optional white space before a value, for
-  // example): the entry of the rest for that byte, if it has been created; else null.
-  const State* entry_after(NodeId node, uint32_t column);
+  // example): the entry of the rest for that byte, if it has been created; else kPending.
+  State entry_after(NodeId node, uint32_t column);
   bool may_lie_after(const Arena& arena, const Node& top, uint32_t column) const;
-  const State* entry_of_rest(const Node& top, uint32_t column) const;
+  State entry_of_rest(const Node& top, uint32_t column) const;
   [[gnu::noinline]] const State* make_whole(State state);
 
   // Fills the row of a state whose whole expression is the rest of a lexicon; returns false for others. Its bytes are
@@ -219,6 +238,10 @@ class ByteAutomaton {
 
   size_t bytes_held() const;
   size_t bytes_beside_nodes() const;
+  // What is held as of the last counts, once there are workspaces. Without the mutex.
+  size_t bytes_counted(const Workspaces& spaces) const {
+    return arena_.memory_of_store() + spaces.memory() + bytes_beside_nodes_.load(std::memory_order_relaxed);
+  }
 
   // Calls f with an arena that nobody else uses meanwhile, and its members in any order if f asks for them.
   template <class F>
@@ -274,17 +297,18 @@ class ByteAutomaton {
   StableVector<StateInfo> states_;
   SparseNumbers state_index_;  // for each expression
   Rows rows_;
-  TextSteps text_steps_{arena_, byte_derivatives_};
+  TextSteps text_steps_;
   State start_ = kDead, inner_start_ = kDead;
   bool tokens_intersected_ = false;
   std::atomic<size_t> beside_{0};
-  size_t looked_at_ = 0;  // states visited by all searches for dead states
-  Mutex mutex_;
-  std::optional<Deadline> deadline_;  // of the thread that holds the mutex
-  static constexpr uint8_t kMeetings = 4;
-  uint8_t met_ = 0;                               // how often a thread had to wait to derive, until there are workspaces
-  std::atomic<Workspaces*> workspaces_{nullptr};  // made once
+  std::atomic<Workspaces*> workspaces_{nullptr};  // made once, under the mutex, and stored when everything that they use is shared
   std::atomic<size_t> bytes_beside_nodes_{0};     // the last count, for workspaces
+  // What changes with each use of the mutex, on cache lines apart from what others read meanwhile.
+  static constexpr uint8_t kMeetings = 4;
+  alignas(kCacheLine) Mutex mutex_;
+  std::optional<Deadline> deadline_;  // of the thread that holds the mutex
+  size_t looked_at_ = 0;              // states visited by all searches for dead states
+  uint8_t met_ = 0;                   // how often a thread had to wait to derive, until there are workspaces
 };
 
 }  // namespace tokenfst

@@ -2,9 +2,10 @@
 //
 // A row is published as soon as it is known which columns may lead on at all; those are pending. Most are never walked:
 // for example, in every state that ends a string, the characters of strings of other lengths. Whoever walks a pending
-// column creates its entry, together with the other columns that have the same target, and stores them under the
-// automaton's mutex; a created entry never changes. Readers take no lock: an entry is one word, stored and loaded atomically. Rejected:
-// creating whole rows, which spent most of the time on states that no token enters.
+// column creates its entry, together with the other columns that have the same target; a created entry never changes. Readers take no
+// lock: an entry is one word, stored and loaded atomically. Several threads may create the same row or entry at the same time: the first
+// one publishes it by an exchange, and the others use that. Rejected: creating whole rows, which spent most of the time on states that
+// no token enters.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,15 @@ inline State store_entry(State* row, uint32_t column, State state) {
   std::atomic_ref(row[column]).store(state, std::memory_order_release);
   return state;
 }
+// Stores an entry that other threads may store, too, if it is still pending. Returns the entry that is there then.
+inline State publish_entry(State* row, uint32_t column, State state) {
+  State found = kPending;
+  const bool first =
+      std::atomic_ref(row[column]).compare_exchange_strong(found, state, std::memory_order_acq_rel, std::memory_order_acquire);
+  return first ? state : found;
+}
 
-// The memory of rows, in blocks: rows never move.
+// The memory of rows, in blocks: rows never move. One thread at a time adds rows.
 class Rows {
  public:
   // A row of `columns` columns, all DEAD.
@@ -42,6 +50,8 @@ class Rows {
     block.resize(block.size() + columns);
     return block.data() + block.size() - columns;
   }
+  // Takes back the row that was added last, which nobody else has seen.
+  void take_back(uint32_t columns) { blocks_.back().resize(blocks_.back().size() - columns); }
   size_t memory() const { return memory_; }
 
  private:

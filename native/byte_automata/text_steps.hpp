@@ -23,31 +23,24 @@ struct TextStep {
   uint32_t bytes;  // how many bytes of the text lead there
 };
 
-class TextSteps {
+// The derivatives by texts, in one arena: for one thread at a time.
+class TextDerivatives {
  public:
-  TextSteps(Arena& arena, ByteDerivatives& derivatives) : arena_(arena), derivatives_(derivatives) { known_.grow(); }
+  TextDerivatives(Arena& arena, ByteDerivatives& derivatives) : arena_(arena), derivatives_(derivatives) {}
 
-  // The cached step; null: not known.
-  const TextStep* find(State from, uint32_t number) const {
-    const uint32_t index = index_.find(uint64_t{from} << 32 | number);
-    return index ? &known_[index] : nullptr;
-  }
-  // Computes the step from an expression over a text, or over the part of it before its first quotation mark; null: use single
-  // steps. `live` returns the state of an expression. Under the owner's mutex.
-  template <class Live>
-  const TextStep* make(State from, NodeId node, uint32_t number, std::string_view text, Live&& live) {
-    if (const TextStep* known = find(from, number)) return known;
+  // What is left of an expression, and the bytes that were read.
+  struct Left {
+    NodeId node;
+    uint32_t bytes;
+  };
+  // What is left after a text, or after the part of it before its first quotation mark; node kNone: use single steps.
+  Left after(NodeId node, std::string_view text) {
     NodeId left = text.size() < kShortest ? kNone : after_text(node, text);
     if (const size_t before = text.find('"'); left == kNone && before != text.npos && before >= kShortest) {
       left = after_text(node, text = text.substr(0, before));
     }
-    if (left == kNone) return nullptr;
-    const size_t index = known_.grow();
-    known_[index] = {live(left), static_cast<uint32_t>(text.size())};
-    index_.insert(uint64_t{from} << 32 | number, static_cast<uint32_t>(index));
-    return &known_[index];
+    return {left, static_cast<uint32_t>(text.size())};
   }
-  size_t memory() const { return index_.memory() + known_.size() * sizeof(TextStep); }
 
  private:
   static constexpr size_t kShortest = 2;  // bytes
@@ -122,8 +115,33 @@ class TextSteps {
 
   Arena& arena_;
   ByteDerivatives& derivatives_;
+};
+
+// The steps that are known. One thread at a time adds, under the owner's mutex; readers take no lock.
+class TextSteps {
+ public:
+  TextSteps() { known_.grow(); }
+
+  // The cached step; null: not known.
+  const TextStep* find(State from, uint32_t number) const {
+    const uint32_t index = index_.find(key(from, number));
+    return index ? &known_[index] : nullptr;
+  }
+  // Adds a step, unless it is there already; returns the one that is there then.
+  const TextStep* add(State from, uint32_t number, TextStep made) {
+    if (const TextStep* known = find(from, number)) return known;
+    const size_t index = known_.grow();
+    known_[index] = made;
+    index_.insert(key(from, number), static_cast<uint32_t>(index));  // publishes it
+    return &known_[index];
+  }
+  size_t memory() const { return index_.memory() + known_.size() * sizeof(TextStep); }
+
+ private:
+  static uint64_t key(State from, uint32_t number) { return uint64_t{from} << 32 | number; }
+
   StableVector<TextStep> known_;  // 0: none
-  StableMap index_;           // by state and number of the text
+  StableMap index_;               // by state and number of the text
 };
 
 }  // namespace tokenfst

@@ -361,7 +361,7 @@ void TokenAutomaton::gather(Walk& walk, Config config, MaskParts& gathered, Stac
 MaskId TokenAutomaton::keep_gathered(Config config, Stacks& stacks, MaskParts& gathered, const InspectedNodes& asked) {
   if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
   const MaskMaker::Finished finished = mask_maker_.finish(gathered);
-  const size_t of_bytes = bytes_->memory();
+  const size_t of_bytes = bytes_->counted_memory();
   const auto lock = locked(masks_mutex_);
   if (MaskId known = known_mask(config, stacks)) return known;
   ++masks_composed_;

@@ -146,6 +146,18 @@ def test_what_threads_derived_at_the_same_time_is_saved_as_one_thread_would(
     assert saved[0] == saved[1]
 
 
+def test_threads_on_one_way_agree_on_every_state() -> None:
+    """All derive the same thousands of rows, entries and states at the same time: each is the first one's for all."""
+    text = "".join(f"{word}{k % 7}," for k in range(300) for word in ("ab", "ba"))
+    way = SMALL.encode_greedy(text.encode())
+    alone, shared = (compile(regex(r"((ab|ba)[0-6],){1,700}"), SMALL) for _ in range(2))
+    assert shared._native.share()
+    wanted, found = masks(alone, way), list[bytes]()
+    assert alone._native.stats["states"] > 2_000
+    in_threads([lambda: found.append(masks(shared, way))] * THREADS)
+    assert found == [wanted] * THREADS
+
+
 def test_memory_of_what_several_threads_derive_is_bounded() -> None:
     """Each thread goes other ways, until all of them together have used the budget up."""
     automaton = compile(regex(r"(a|b)*a(a|b){30}"), SMALL, budget=Budget(bytes=2_000_000))
