@@ -1,13 +1,12 @@
 // The deterministic byte automaton of an expression, whose states are created on demand (as in OpenFst's delayed
 // operations), or given as finished tables.
 //
-// A state is a distinct derivative. State 0 is DEAD; every other state is live: before an entry of a row is created, a
-// target whose language is empty is replaced by DEAD (convention 3); for certain expressions this is known by
-// construction, for others by a search that caches its outcome. Rows are indexed by column (columns.hpp) and created
-// entry by entry (rows.hpp). Readers take no lock; states are appended under the mutex. The number of a state reaches other threads
-// through the table of states, an entry, or a step over a text: each is stored (release) after the state is complete, and loaded
-// (acquire) before it is used. Whatever creates states or rows
-// raises BudgetExceeded when the budget is used up. Any thread may call any function of a shared automaton.
+// A state is a distinct derivative. State 0 is DEAD; every other state is live: before an entry of a row is created, a target whose
+// language is empty is replaced by DEAD (convention 3); for certain expressions this is known by construction, for others by a search that
+// caches its outcome. Rows are indexed by column (columns.hpp) and created entry by entry (rows.hpp). Readers take no lock; states are
+// appended under the mutex. The number of a state reaches other threads through the table of states, an entry, or a step over a text: each
+// is stored (release) after the state is complete, and loaded (acquire) before it is used. Whatever creates states or rows raises
+// BudgetExceeded when the budget is used up. Any thread may call any function of a shared automaton.
 #pragma once
 
 #include <array>

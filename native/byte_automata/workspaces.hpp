@@ -1,10 +1,10 @@
 // Workspaces, in which several threads derive expressions of one byte automaton at the same time.
 //
-// A workspace is an arena over the automaton's nodes (expressions/node_store.hpp) with the caches of derivatives and the memory of the
-// rows that are made in it. It belongs to one thread at a time. Nodes and rows are computed in it, and entries to states that are known
-// already. New states are created from these nodes under the automaton's mutex, which is held for that alone. Workspaces are created once threads have met at that mutex several times, so an automaton that one
-// thread walks has none. There are at most as many as the computer has cores (at least 2, at most 16). A thread returns to the
-// workspace that it used last, since that has cached what the thread derived.
+// A workspace is an arena over the automaton's nodes (expressions/node_store.hpp) with the caches of derivatives and the memory of the rows
+// that are made in it. It belongs to one thread at a time. Nodes and rows are computed in it, and entries to states that are known already.
+// New states are created from these nodes under the automaton's mutex, which is held for that alone. Workspaces are created once threads
+// have met at that mutex several times, so an automaton that one thread walks has none. There are at most as many as the computer has cores
+// (at least 2, at most 16). A thread returns to the workspace that it used last, since that has cached what the thread derived.
 //
 // Numbers of nodes and states depend on which thread comes first, as they depend on the order of walks. Nothing else does.
 #pragma once
