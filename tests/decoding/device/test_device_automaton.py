@@ -15,7 +15,15 @@ from support.worlds.devices.device_worlds import Row, ids, random_automata
 from support.worlds.devices.implementations import implementations, in_plain_torch
 
 from tests.support.worlds.token_worlds import random_vocabulary
-from tokenfst import TokenAutomaton, Vocabulary, compile, json_schema, lark_grammar, regex, special_token
+from tokenfst import (
+    TokenAutomaton,
+    Vocabulary,
+    compile,
+    json_schema,
+    lark_grammar,
+    regex,
+    special_token,
+)
 from tokenfst.errors import (
     ArgumentValueError,
     BudgetExceeded,
@@ -35,6 +43,7 @@ device_automaton = pytest.importorskip("tokenfst.decoding.device.automata.automa
 plain = pytest.importorskip("tokenfst.decoding.device.kernels.plain")
 options_of_sampling = pytest.importorskip("tokenfst.decoding.device.automata.options")
 DeviceAutomaton = device_automaton.DeviceAutomaton
+DeviceSampler = pytest.importorskip("tokenfst.decoding.device.automata.sampling").DeviceSampler
 ComposingDeviceAutomaton = pytest.importorskip(
     "tokenfst.decoding.device.automata.composing"
 ).ComposingDeviceAutomaton
@@ -258,6 +267,21 @@ def test_rows_are_numbers(make: Any) -> None:
     beams = steps[1][torch.tensor([1, 1, 0])]
     assert device.is_accepting(beams).tolist() == [False, False, True]
     assert torch.equal(device.advance(steps[0], torch.tensor([2, 0])), steps[1])
+
+
+def test_rows_without_any_weight(make: Any) -> None:
+    """Greedy choices are those of ``argmax``, for which NaN is greatest; samplers take the first allowed token."""
+    device = make(automaton("(b|c)+"))  # tokens 1 and 3
+    states, logits = device.start_states(3), torch.full((3, 6), -math.inf)
+    logits[1] = math.nan
+    logits[2, 3] = math.nan
+    logits[:, 0] = 1.0  # a token that is not allowed
+    assert device.step(logits, states)[0].tolist() == [1, 1, 3]
+    for heat in (0.0, 1.0):
+        sampler = DeviceSampler(device, 3, temperature=heat)
+        assert sampler.choose(logits, states).tolist() == [1, 1, 1] and sampler.forced.tolist() == [1, 1, 1]
+    for options in ({}, {"top_k": 1}, {"top_p": 0.5}):
+        assert set(device.choose(logits, states, temperature=1.0, **options).tolist()) <= {1, 3}
 
 
 # --- what is refused ---
