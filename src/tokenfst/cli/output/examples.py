@@ -40,6 +40,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tokenfst store list artifacts",
         "tokenfst store verify artifacts",
         "tokenfst store prune artifacts --max-bytes 10G --unused-days 30",
+        "tokenfst store new-key signing.key",
     ),
     "vocab": ("tokenfst vocab mistral:tekken_240911",),
     "doctor": ("tokenfst doctor", "tokenfst doctor --json"),
