@@ -1,0 +1,45 @@
+"""Budgets of bytes are what the process takes, too, not only what the core counts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tokenfst import _native
+
+CODE = """
+import resource
+import sys
+from pathlib import Path
+
+from tokenfst import Budget, Vocabulary, compile, regex
+from tokenfst.errors import BudgetExceeded
+
+vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [b""], 256)
+
+
+def expand(size):
+    try:
+        compile(regex("(a|b)*a(a|b){40}"), vocabulary, Budget(states=10**9, bytes=size, seconds=300)).expand()
+    except BudgetExceeded as error:
+        return error.resource
+
+
+expand(1 << 20)  # whatever is made once
+before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+print(expand(int(sys.argv[1])), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system's count is read from /proc")
+@pytest.mark.skipif(hasattr(_native, "stress"), reason="sanitizers take memory of their own")
+@pytest.mark.parametrize("mebibytes", [100, 200])
+def test_the_process_takes_what_the_budget_allows(mebibytes: int) -> None:
+    """An eighth more at most, beyond what the core counts."""
+    size = mebibytes << 20
+    done = subprocess.run([sys.executable, "-c", CODE, str(size)], capture_output=True, text=True, check=True)
+    resource, taken = done.stdout.split()
+    assert resource == "bytes"
+    assert size / 2 < int(taken) < size * 9 / 8
