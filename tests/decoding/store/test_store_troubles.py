@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -238,26 +241,41 @@ def test_no_server() -> None:
 
 
 class Troubled:
-    """A proxy before the server: every other answer to an object's name fails, or is cut in the middle."""
+    """A proxy before the server: every other answer to an object's name fails, is cut in the middle, comes in small
+    pieces, or stops in the middle for longer than the client waits.
+    """
 
     def __init__(self, app: Any, kind: str) -> None:
         self.app, self.kind, self.count = app, kind, 0
+        self.ended = threading.Event()
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Any:
         counts = "artifacts" in environ["PATH_INFO"] and (
             self.kind == "500" or environ["REQUEST_METHOD"] == "GET"
         )
         self.count += counts
-        troubled = counts and self.count % 2
+        troubled = counts and (self.count % 2 or self.kind == "always stalled")
         if troubled and self.kind == "500":
             start("500 Internal Server Error", [("Content-Length", "0")])
             return [b""]
         body = b"".join(self.app(environ, start_kept := _Kept()))
         headers = [each for each in start_kept.headers if each[0].lower() != "content-length"]
-        if troubled and self.kind == "cut" and len(body) > 100:
+        troubled = troubled and len(body) > 100
+        if troubled and self.kind == "cut":
             body = body[: len(body) // 2]
         start(start_kept.status, [*headers, ("Content-Length", str(len(body)))])
+        if troubled and self.kind == "slow":
+            return self.parts(body, len(body) // 50, 0.005)
+        if troubled and "stalled" in self.kind:
+            return self.parts(body, len(body) // 2 + 1, 9)
         return [body]
+
+    def parts(self, body: bytes, size: int, seconds: float) -> Iterator[bytes]:
+        """A body in parts, with so many seconds between two of them; at once, when the test has ended."""
+        for begin in range(0, len(body), size):
+            if begin:
+                self.ended.wait(seconds)
+            yield body[begin : begin + size]
 
 
 class _Kept:
@@ -265,12 +283,11 @@ class _Kept:
         self.status, self.headers = status, headers
 
 
-@pytest.mark.parametrize("kind", ["500", "cut"])
-def test_a_troubled_server(kind: str) -> None:
+@contextlib.contextmanager
+def troubled_store(kind: str, **settings: Any) -> Iterator[tuple[Store, Troubled]]:
+    """A store in a bucket of its own, behind such a proxy; ``settings`` are those of the client's connections."""
     if not HAS_S3:
         pytest.skip("needs s3fs and moto[server,s3]")
-    import threading
-
     import s3fs
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
@@ -280,20 +297,45 @@ def test_a_troubled_server(kind: str) -> None:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        options = {"endpoint_url": f"http://127.0.0.1:{server.port}", "key": "x", "secret": "y"}
-        name = f"troubled-{kind}"
+        options: dict[str, Any] = {
+            "endpoint_url": f"http://127.0.0.1:{server.port}",
+            "key": "x",
+            "secret": "y",
+        }
+        options["config_kwargs"] = settings
+        name = f"troubled-{kind.replace(' ', '-')}"
         s3fs.S3FileSystem(**options).mkdir(name)
-        store = Store(f"s3://{name}/x", storage_options=options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", StoreWarning)
-            for text in ("a", "b", "c"):
-                made = store.compile(regex(text), SMALL)
-                for _ in range(3):
-                    assert allowed(store.get(store.key(regex(text), SMALL), SMALL)) == allowed(made)
-        assert store.verify() == [] and proxy.count > 15
+        yield Store(f"s3://{name}/x", storage_options=options), proxy
     finally:
+        proxy.ended.set()
         server.shutdown()
         thread.join()
+
+
+@pytest.mark.parametrize("kind", ["500", "cut", "slow"])
+def test_a_troubled_server(kind: str) -> None:
+    with troubled_store(kind) as (store, proxy), warnings.catch_warnings():
+        warnings.simplefilter("error", StoreWarning)
+        for text in ("a", "b", "c"):
+            made = store.compile(regex(text), SMALL)
+            for _ in range(3):
+                assert allowed(store.get(store.key(regex(text), SMALL), SMALL)) == allowed(made)
+        assert store.verify() == [] and proxy.count >= 15
+
+
+def test_an_answer_that_stops_in_the_middle_is_asked_for_again() -> None:
+    with troubled_store("stalled", read_timeout=1) as (store, proxy):
+        made = store.compile(regex("a"), SMALL)
+        assert allowed(store.get(store.key(regex("a"), SMALL), SMALL)) == allowed(made)
+        assert proxy.count > 2
+
+
+def test_answers_that_all_stop_in_the_middle_are_an_error() -> None:
+    with troubled_store("always stalled", read_timeout=1, retries={"max_attempts": 0}) as (store, _):
+        key = store.key(regex("a"), SMALL)
+        store.put(key, compile(regex("a"), SMALL))
+        with pytest.raises(StoreError, match=r"cannot read the store .*always-stalled/x, at artifacts/"):
+            store.get(key, SMALL)
 
 
 def test_a_storage_that_is_not_reached_is_not_an_empty_one() -> None:
