@@ -120,6 +120,7 @@ TABLES = {
     "maskbench-both": Table("maskbench-both", ratio=True),
     "maskbench-limit": Table("maskbench-limit"),
     "maskbench-memory": Table("maskbench-memory"),
+    "published": Table("published", ALONE),
     "events": Table("events", ALONE, target=True),
     "vllm": Table("vllm", ALONE),
     "vllm-ratios": Table("vllm-ratios", ALONE),

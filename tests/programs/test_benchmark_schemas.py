@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib.util
 import json
+import pickle
+import sqlite3
+import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +121,40 @@ def test_the_sample_is_the_same_every_time(modules: Any, tmp_path: Path) -> None
         file.writelines(json.dumps({"id": k}) + "\n" for k in range(50))
     few, many = schemas.sample_of(tmp_path / "rows.gz", 10), schemas.sample_of(tmp_path / "rows.gz", None)
     assert many[:10] == few and len(many) == 50 and few != sorted(few, key=lambda row: row["id"])
+
+
+def test_published_schemas_are_read_from_pickles_that_are_never_loaded(modules: Any, tmp_path: Path) -> None:
+    class Answer:
+        def __init__(self, url: str, body: bytes) -> None:
+            self.url, self.body = url, body
+
+        def __reduce__(self) -> Any:
+            return sys.exit, (), {"body": self.body, "url": self.url}
+
+    documents = {
+        "https://a.org/one.json": {"$ref": "two"},
+        "https://a.org/two": {"type": "integer", "title": "two"},
+        "https://a.org/far.json": {"$ref": "https://elsewhere.org/far.json"},
+        "https://a.org/wrong.json": {"type": "no such type"},
+        "https://a.org/hard.json": {"pattern": r"^(a*)\1$", "type": "string"},
+        "https://a.org/catalog.json": {"schemas": [], "version": 1},
+    }
+    with contextlib.closing(sqlite3.connect(tmp_path / "cache.sqlite")) as connection, connection:
+        connection.execute("CREATE TABLE responses (key TEXT, value BLOB)")
+        for url, each in documents.items():
+            each = each if url.endswith("catalog.json") else {"$id": url, **each}
+            connection.execute(
+                "INSERT INTO responses VALUES (?, ?)",
+                (url, pickle.dumps(Answer(url, json.dumps(each).encode()))),
+            )
+    published = modules("schemas.published")
+    assert published.documents_of(tmp_path / "cache.sqlite").keys() == documents.keys()
+    first = islice(published.figures(tmp_path / "cache.sqlite"), len(published.WHAT))
+    found = {each.what: each.median for each in first}
+    assert found == {
+        "schemas": 5,
+        "taken": 2,
+        "refused": 1,
+        "break the specification": 1,
+        "refer to documents that are not at hand": 1,
+    }
