@@ -34,6 +34,7 @@ from tokenfst.errors import (
     BudgetExceeded,
     EmptyLanguageError,
     TokenfstError,
+    TokenIdError,
     TokenLimitError,
 )
 
@@ -297,6 +298,28 @@ def test_automata_without_any_token() -> None:
     assert matcher.forced_tokens() == [] and matcher.accept_token(0)
     with pytest.raises(TokenLimitError):
         compile(regex("aa"), LETTERS).matcher(1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 1_000_000])
+def test_vocabularies_of_any_size(size: int) -> None:
+    """The end token comes first; then a letter, and all its numbers."""
+    tokens = [b"", *(b"a%d" % number if number else b"a" for number in range(size - 1))]
+    vocabulary = Vocabulary(tokens, 0)
+    matcher = compile(regex("(a[0-9]*)?"), vocabulary).matcher(2)
+    row = allocate_token_bitmask(1, size)
+    matcher.fill_next_token_bitmask(row, 0)
+    allowed = np.unpackbits(row.view(np.uint8), bitorder="little")[:size]
+    assert allowed.all()
+    for call in (matcher.forced_tokens, matcher.distance, matcher.fork):
+        call()
+    fill_bitmasks([matcher, matcher.fork()], allocate_token_bitmask(2, size))
+    if size > 1:
+        assert matcher.accept_token(size - 1) and matcher.is_accepting()
+        assert not matcher.accept_token(size - 1) and matcher.rollback() is None
+    assert matcher.accept_token(0) and matcher.is_terminated()
+    for token in (-1, size, 2**31 - 1, 2**40):
+        with pytest.raises(TokenIdError):
+            matcher.fork().accept_token(token)
 
 
 def test_empty_batches() -> None:
