@@ -77,6 +77,8 @@ def calls(world: World) -> Iterator[tuple[str, Callable[..., Any], list[str], di
     """Each public call: its name, the call, its parameters, and arguments that make sense for those that need one."""
     for name in t.__all__:
         public = getattr(t, name)
+        if not callable(public):
+            continue  # a constant
         if inspect.isclass(public) and (issubclass(public, BaseException) or public is t.Matcher):
             continue
         yield from _call(world, name, public)
