@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from support.worlds import random_transducers
-from support.worlds.random_transducers import ALL, few, many, titled, tried
+from support.worlds.random_transducers import ALL, few_and_many, tried
 from support.worlds.transducer_worlds import same
 
 import tokenfst.fst as fst
@@ -147,14 +147,8 @@ PARTS = {"of_three": 2, "determinize": 2, "transducers": 2, "intersect": 2, "dif
 """Of the soak: those that take longer than half a minute."""
 
 
-@pytest.mark.parametrize(("name", "arc_type", "seeds"), few(OPERATIONS), ids=titled)
+@few_and_many(OPERATIONS, PARTS)
 def test_a_lazy_machine_is_the_eager_one(name: str, arc_type: str, seeds: range) -> None:
-    tried(name, OPERATIONS[name][0], arc_type, seeds, World, 2)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("name", "arc_type", "seeds"), many(OPERATIONS, PARTS), ids=titled)
-def test_many_lazy_machines_are_the_eager_ones(name: str, arc_type: str, seeds: range) -> None:
     tried(name, OPERATIONS[name][0], arc_type, seeds, World, 2)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pywrapfst
-from support.worlds.random_transducers import ALL, BOTH, Operations, World, few, many, titled, tried
+from support.worlds.random_transducers import ALL, BOTH, Operations, World, few_and_many, tried
 from support.worlds.transducer_worlds import adopted, meaning, same, sums, theirs
 
 import tokenfst.fst as fst
@@ -424,14 +424,8 @@ PARTS = {
 """Of the soak: those that take longer than half a minute."""
 
 
-@pytest.mark.parametrize(("name", "arc_type", "seeds"), few(OPERATIONS), ids=titled)
+@few_and_many(OPERATIONS, PARTS)
 def test_an_operation_is_openfsts(name: str, arc_type: str, seeds: range) -> None:
-    tried(name, OPERATIONS[name][0], arc_type, seeds)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("name", "arc_type", "seeds"), many(OPERATIONS, PARTS), ids=titled)
-def test_an_operation_is_openfsts_on_many_machines(name: str, arc_type: str, seeds: range) -> None:
     tried(name, OPERATIONS[name][0], arc_type, seeds)
 
 

@@ -8,8 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-from support.worlds.random_transducers import Operations, World, few, many, titled, tried
+from support.worlds.random_transducers import Operations, World, few_and_many, tried
 from support.worlds.transducer_worlds import meaning
 
 import tokenfst.fst as fst
@@ -137,14 +136,6 @@ OPERATIONS: Operations = {
 }
 
 
-@pytest.mark.parametrize(("name", "arc_type", "seeds"), few(OPERATIONS), ids=titled)
+@few_and_many(OPERATIONS, dict.fromkeys(OPERATIONS, 2))
 def test_an_operation_over_another_semiring(name: str, arc_type: str, seeds: range) -> None:
-    tried(name, OPERATIONS[name][0], arc_type, seeds, Other)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(
-    ("name", "arc_type", "seeds"), many(OPERATIONS, dict.fromkeys(OPERATIONS, 2)), ids=titled
-)
-def test_an_operation_over_another_semiring_on_many_machines(name: str, arc_type: str, seeds: range) -> None:
     tried(name, OPERATIONS[name][0], arc_type, seeds, Other)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from support.worlds.transducer_worlds import TOLERANCE, ours, same, sums
 
 import tokenfst.fst as fst
@@ -44,8 +45,6 @@ class World:
 Check = Callable[[Any], None]
 Operations = dict[str, tuple[Check, tuple[str, ...]]]
 """What is checked, and over which semirings, by name."""
-Case = tuple[str, str, range]
-"""An operation, a semiring, seeds."""
 
 
 def tried(
@@ -68,25 +67,25 @@ def tried(
     assert skipped * lost <= len(seeds), f"{name} over {arc_type}: {skipped} of {len(seeds)} sums diverge"
 
 
-def few(operations: Operations, seeds: int = FEW) -> list[Case]:
-    """Some seeds of each operation, shared out among its semirings."""
-    return [
-        (name, arc_type, range(-(-seeds // len(arc_types))))
-        for name, (_, arc_types) in operations.items()
-        for arc_type in arc_types
+def few_and_many(operations: Operations, parts: dict[str, int], seeds: int = FEW) -> pytest.MarkDecorator:
+    """Parametrize a test by ``name``, ``arc_type`` and ``seeds``.
+
+    By default, some seeds of each operation, shared out among its semirings. In the soak, 10,000 seeds of each
+    operation and semiring, those that take long in several ``parts``.
+    """
+    pairs = [(name, arc_type, len(types)) for name, (_, types) in operations.items() for arc_type in types]
+    cases = [
+        pytest.param(name, arc_type, range(-(-seeds // types)), id=f"{name}-{arc_type}-few")
+        for name, arc_type, types in pairs
     ]
-
-
-def many(operations: Operations, parts: dict[str, int]) -> list[Case]:
-    """10,000 seeds of each operation and semiring, those that take long in several ``parts``."""
-    return [
-        (name, arc_type, range(part, MANY, parts.get(name, 1)))
-        for name, (_, arc_types) in operations.items()
-        for arc_type in arc_types
-        for part in range(parts.get(name, 1))
-    ]
-
-
-def titled(case: object) -> str | None:
-    """The name of a test's argument in reports."""
-    return f"{case.start}-by-{case.step}" if isinstance(case, range) else None
+    for name, arc_type, _ in pairs:
+        step = parts.get(name, 1)
+        cases += [
+            pytest.param(
+                *(name, arc_type, range(part, MANY, step)),
+                id=f"{name}-{arc_type}-{part}-by-{step}",
+                marks=pytest.mark.soak,
+            )
+            for part in range(step)
+        ]
+    return pytest.mark.parametrize(("name", "arc_type", "seeds"), cases)
