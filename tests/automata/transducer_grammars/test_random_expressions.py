@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pynini
-import pytest
+from support.running.seeds import few_and_many_seeds, in_ranges
 from support.worlds.transducer_worlds import adopted, same
 
 import tokenfst.grm as grm
@@ -70,14 +70,7 @@ def check(seed: int) -> None:
     assert same(ours, theirs, 3, 1e-6 if kind == "standard" else 1e-3), (seed, kind)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_an_expression_means_the_same(part: int) -> None:
-    for seed in range(part * 25, part * 25 + 25):
-        check(seed)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("part", range(2))
-def test_many_expressions_mean_the_same(part: int) -> None:
-    for seed in range(1000 + part * 5000, 6000 + part * 5000):
+@few_and_many_seeds(in_ranges(range(100), 25), in_ranges(range(1000, 11_000), 5000))
+def test_an_expression_means_the_same(seeds: range) -> None:
+    for seed in seeds:
         check(seed)

@@ -9,7 +9,7 @@ import json
 import random
 from typing import Any
 
-import pytest
+from support.running.seeds import few_and_many_seeds, in_ranges
 from support.worlds.token_worlds import allowed
 
 import tokenfst
@@ -117,14 +117,7 @@ def check_world(seed: int) -> None:
             world.walk(rng, limit, most=limit)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
-def test_random_worlds(first: int) -> None:
-    for seed in range(first, first + 50):
-        check_world(seed)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("first", range(1000, 21_000, 1000))
-def test_many_random_worlds(first: int) -> None:
-    for seed in range(first, first + 1000):
+@few_and_many_seeds(in_ranges(range(200), 50), in_ranges(range(1000, 21_000), 1000))
+def test_random_worlds(seeds: range) -> None:
+    for seed in seeds:
         check_world(seed)

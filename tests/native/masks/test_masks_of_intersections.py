@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from support.running.seeds import few_and_many_seeds, in_ranges
 
 from tokenfst import Matcher, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile, regex
 from tokenfst.automata.languages.language import Language
@@ -101,13 +102,7 @@ def check(seed: int) -> None:
                 tokens.append(token)
 
 
-@pytest.mark.parametrize("seed", [*range(40), 129])
-def test_random_languages(seed: int) -> None:
-    check(seed)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(1000, 11000, 500))
-def test_many_random_languages(seed: int) -> None:
-    for each in range(seed, seed + 500):
-        check(each)
+@few_and_many_seeds([*in_ranges(range(40), 1), range(129, 130)], in_ranges(range(1000, 11_000), 500))
+def test_random_languages(seeds: range) -> None:
+    for seed in seeds:
+        check(seed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-import pytest
+from support.running.seeds import few_and_many_seeds, in_ranges
 
 from reference.expressions.random_expressions import random_selection
 from tests.automata.pieces.test_unordered import BODIES, random_members
@@ -87,16 +87,10 @@ def check(seed: int) -> None:
     agree(shared, ways, wanted, seed)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_random_sets(seed: int) -> None:
-    check(seed)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(1000, 11000, 500))
-def test_many_random_sets(seed: int) -> None:
-    for each in range(seed, seed + 500):
-        check(each)
+@few_and_many_seeds(in_ranges(range(60), 1), in_ranges(range(1000, 11_000), 500))
+def test_random_sets(seeds: range) -> None:
+    for seed in seeds:
+        check(seed)
 
 
 def test_sets_of_many_members() -> None:

@@ -6,6 +6,7 @@ import itertools
 import random
 
 import pytest
+from support.running.seeds import few_and_many_seeds, in_ranges
 
 from tests.support.worlds.token_worlds import allowed
 from tokenfst import Matcher, Vocabulary, _native
@@ -133,15 +134,9 @@ def check_small_world(seed: int) -> None:
             break
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_masks_of_rules_that_are_called_first(seed: int) -> None:
-    check_small_world(seed)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("first", range(1000, 5000, 200))
-def test_many_masks_of_rules_that_are_called_first(first: int) -> None:
-    for seed in range(first, first + 200):
+@few_and_many_seeds(in_ranges(range(40), 1), in_ranges(range(1000, 5000), 200))
+def test_masks_of_rules_that_are_called_first(seeds: range) -> None:
+    for seed in seeds:
         check_small_world(seed)
 
 

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from support.running.seeds import few_and_many_seeds, in_ranges
 
 import tokenfst
 from tests.support.worlds.token_worlds import allowed
@@ -277,16 +278,10 @@ def check_separated(seed: int) -> None:
     check_along_random_tokens(rng, tokenfst.regex(pattern), vocabulary)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_texts_with_separators(seed: int) -> None:
-    check_separated(seed)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(1000, 11000, 500))
-def test_many_texts_with_separators(seed: int) -> None:
-    for each in range(seed, seed + 500):
-        check_separated(each)
+@few_and_many_seeds(in_ranges(range(30), 1), in_ranges(range(1000, 11_000), 500))
+def test_texts_with_separators(seeds: range) -> None:
+    for seed in seeds:
+        check_separated(seed)
 
 
 QUOTED = ["[ab]*", "[ab;]*", "(ab|b)*", "a*b*", "[ab]*a", "(a|;b)*"]
