@@ -9,9 +9,11 @@ import random
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
+from support.worlds.tag_worlds import built
 
 from reference.tools.random_tags import RandomTags
 from reference.tools.structural_tags import SPECIAL, World, all_words
@@ -44,12 +46,9 @@ def of(format: Any) -> Language | Grammar:
 def test_words_are_those_of_the_definition(part: int) -> None:
     world = World("ab", 6)
     made = 0
-    for seed in range(150 * part, 150 * (part + 1)):
-        format = RandomTags(random.Random(seed), "ab").format(3)
-        try:
-            found = of(format)
-        except StructuralTagError:
-            continue
+    seeds = range(150 * part, 150 * (part + 1))
+    formats = (RandomTags(random.Random(seed), "ab").format(3) for seed in seeds)
+    for format, found in built(formats, of):
         made += 1
         assert {word for word in world.texts if found.accepts(word)} == world.words(format), format
     assert made > 60
@@ -128,12 +127,8 @@ def test_special_tokens_their_spelling_or_both(mode: Any) -> None:
     world = World("abs", 4, read, avoided)
     words = list(all_words("abs" + SPECIAL[:2], 4))
     made = special = 0
-    for seed in range(120):
-        format = RandomTags(random.Random(seed), "ab", ("s", "ab")).format(3)
-        try:
-            found = structural_tag(format, vocabulary=SMALL, special_tokens=mode)
-        except StructuralTagError:
-            continue
+    formats = (RandomTags(random.Random(seed), "ab", ("s", "ab")).format(3) for seed in range(120))
+    for format, found in built(formats, partial(structural_tag, vocabulary=SMALL, special_tokens=mode)):
         wanted = world.words(format)
         made += 1
         special += any(set(word) & set(SPECIAL) for word in wanted)
@@ -149,13 +144,11 @@ def test_an_end_token_is_the_end_of_a_tag_and_of_the_text(mode: Any) -> None:
     world = World("ab", 4, read, avoided, {"s": SPECIAL[0], "ab": SPECIAL[1], "$": STOP})
     words = list(all_words("ab" + SPECIAL[:2], 3))
     made = stopped = 0
-    for seed in range(250):
-        generator = RandomTags(random.Random(seed), "ab", token_formats=seed % 2 == 0, stop="$")
-        format = generator.format(3)
-        try:
-            found = structural_tag(format, vocabulary=SMALL, special_tokens=mode)
-        except StructuralTagError:
-            continue
+    formats = (
+        RandomTags(random.Random(seed), "ab", token_formats=seed % 2 == 0, stop="$").format(3)
+        for seed in range(250)
+    )
+    for format, found in built(formats, partial(structural_tag, vocabulary=SMALL, special_tokens=mode)):
         made += 1
         every = world.words(format)
         over = {word[:-1] for word in every if word.endswith(STOP) and STOP not in word[:-1]}
@@ -171,13 +164,12 @@ def test_formats_that_speak_of_tokens(control_tokens: bool) -> None:
     world = World("ab", 4, read, avoided, {"s": SPECIAL[0], "ab": SPECIAL[1]}, control_tokens)
     words = list(all_words("ab" + SPECIAL[:2], 4))
     made = 0
-    for seed in range(200):
-        generator = RandomTags(random.Random(seed), "ab", ("s", "ab"), token_formats=True)
-        format = generator.format(3)
-        try:
-            found = structural_tag(format, vocabulary=SMALL, control_tokens=control_tokens)
-        except StructuralTagError:
-            continue
+    formats = (
+        RandomTags(random.Random(seed), "ab", ("s", "ab"), token_formats=True).format(3)
+        for seed in range(200)
+    )
+    build = partial(structural_tag, vocabulary=SMALL, control_tokens=control_tokens)
+    for format, found in built(formats, build):
         made += 1
         assert accepted(found, words) == world.words(format), format
     assert made > 90

@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 import pytest
+from support.worlds.tag_worlds import built
 
 from reference.tools.random_tags import RandomTags
 from reference.tools.structural_tags import World
@@ -16,7 +17,6 @@ from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.sentinels import ElementBegin, ElementEnd, Sentinels, TagBegin, TagEnd
 from tokenfst.automata.structural_tags.special_tokens import Delimiters
 from tokenfst.automata.structural_tags.token_text import TokenText
-from tokenfst.errors import StructuralTagError
 
 FIRST = 0xF8
 
@@ -51,12 +51,9 @@ def readings(made: Language | Grammar, word: bytes) -> int:
 def test_texts_are_the_same_without_signs(part: int) -> None:
     world = World("ab", 5)
     made = 0
-    for seed in range(60 * part, 60 * (part + 1)):
-        format = RandomTags(random.Random(seed), "ab").format(2)
-        try:
-            plain = structural_tag(format)
-        except StructuralTagError:
-            continue
+    seeds = range(60 * part, 60 * (part + 1))
+    formats = (RandomTags(random.Random(seed), "ab").format(2) for seed in seeds)
+    for format, plain in built(formats, structural_tag):
         made += 1
         with_sentinels, _ = build_with_sentinels(format)
         for word in world.texts:
