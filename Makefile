@@ -107,10 +107,11 @@ test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance, and
 soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
 
+# With ARGS, which choose a part of the tests, the quick tests of the core are left out: they take several minutes.
 sanitize: $(STAMP) ## the tests with the core under AddressSanitizer and UBSan, then its threads and the quick tests of the core under ThreadSanitizer
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.running.sanitized address -- pytest -q $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.running.sanitized thread -- pytest -q tests/hostile/test_hostile_threads.py tests/hostile/test_unlocked_threads.py tests/decoding/token_automata/test_shared_by_threads.py
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.running.sanitized thread -- pytest -q --fast tests/native
+	$(if $(ARGS),,PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.running.sanitized thread -- pytest -q --fast tests/native)
 
 fuzz: $(STAMP) ## all fuzz targets for SECONDS in all (600); one: make fuzz NAME=regex SECONDS=3600
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris>=3" || echo "atheris is not to be had: mutating blindly"

@@ -14,10 +14,12 @@ from reference.tokens.token_automaton import INFINITE
 from tests.support.worlds.budget_worlds import follow, random_case
 from tests.support.worlds.pushdown_worlds import compose as compose_grammar
 from tests.support.worlds.token_worlds import EVERY_BYTE, allowed, brute_force, compose, random_vocabulary
-from tokenfst import Budget, Matcher, Vocabulary, compile, json_schema, regex
+from tokenfst import Budget, Matcher, Vocabulary, _native, compile, json_schema, regex
 from tokenfst.automata.formats.registry import FORMATS
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 
+SLOWER = 20 if hasattr(_native, "stress") else 1
+"""How many times as long a core that is built for sanitizers may take."""
 TOKENS = [
     *EVERY_BYTE,
     b'{"',
@@ -146,7 +148,8 @@ def test_limits_where_the_form_gives_no_bound(more: int, tekken: Vocabulary) -> 
     language = (
         regex(r"([a-z]+[ ,]+){0,40}[a-z]{2,}!") & regex(r"(?s:.){30,250}") & regex(r"(?s:.*)q(?s:.*)z(?s:.*)")
     )
-    automaton, rng = compile(language, tekken), random.Random(more)
+    automaton = compile(language, tekken, budget=Budget(seconds=30 * SLOWER))
+    rng = random.Random(more)
     least = automaton.distance()
     limited = automaton.matcher(least + more)
     plain = automaton.matcher()
@@ -174,7 +177,7 @@ def test_a_near_limit_walks_the_vocabulary_once_for_a_mask(tekken: Vocabulary) -
     """
     pattern = {"type": "string", "format": "regex", "maxLength": 30}
     schema = json_schema({"type": "object", "properties": {"p": pattern}, "required": ["p"]})
-    automaton = compile(schema, tekken, budget=Budget(seconds=10))
+    automaton = compile(schema, tekken, budget=Budget(seconds=10 * SLOWER))
     limited, plain = automaton.matcher(16), automaton.matcher()
     for token in tekken.encode_greedy(b'{"p": "(a|b)*[c-d'):
         assert limited.accept_token(token) and plain.accept_token(token)
