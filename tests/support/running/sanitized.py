@@ -3,7 +3,8 @@
 
 ``address`` is AddressSanitizer with UndefinedBehaviorSanitizer, ``thread`` is ThreadSanitizer. The core is built into
 ``build/sanitize/NAME`` with a virtual environment beside it, in which the package is a tree of links and everything
-else comes from the environment that this runs in.
+else comes from the environment that this runs in. A sanitizer's reports are printed at the end, as pytest swallows
+what a test that passes has written.
 """
 
 from __future__ import annotations
@@ -89,10 +90,17 @@ def main() -> int:
     ]
     settings = {**OPTIONS, **os.environ, "LD_PRELOAD": " ".join(path.strip() for path in found)}
     settings["TOKENFST_SANITIZED"] = name
+    for options in OPTIONS:
+        settings[options] += f":log_path={folder / 'report'}"
+    for old in folder.glob("report.*"):
+        old.unlink()
     # Without random addresses: ThreadSanitizer's shadow has a fixed place.
-    return subprocess.run(
+    ended = subprocess.run(
         ["setarch", "--addr-no-randomize", str(python), "-m", *command], env=settings, cwd=ROOT, check=False
-    ).returncode
+    )
+    for report in sorted(folder.glob("report.*")):
+        print(report.read_text(errors="replace"), file=sys.stderr)
+    return ended.returncode
 
 
 if __name__ == "__main__":
