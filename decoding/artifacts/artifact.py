@@ -3,8 +3,9 @@
 ``write`` lays the tables out as safetensors does. ``read`` reads the file at once and returns views of the buffer, so
 no table is copied.
 
-Invariant: the result of ``read`` has every tensor of the format, with its dtype and with consistent shapes, inside the
-file; and the file is unmodified, bit for bit. The native core, which uses the indices, checks their ranges.
+Invariant: the result of ``read`` has every tensor of the format, with its dtype, a consistent shape and a place inside
+the file; and the content has the digest that the header names. The native core, which uses the indices, checks their
+ranges.
 
 Cost: one SHA-256 of the file, which dominates.
 
@@ -68,7 +69,7 @@ class Artifact:
 
     @property
     def is_program(self) -> bool:
-        """Whether it contains a program, whose states and masks are computed on demand."""
+        """Whether the artifact contains a program, whose states and masks are computed on demand."""
         return self.version in (rules.PROGRAM_VERSION, rules.LEARNED_VERSION)
 
 
@@ -188,8 +189,8 @@ def read(path: str | PathLike[str]) -> Artifact:
 
 
 def parse(name: object, data: bytes | memoryview) -> Artifact:
-    """An artifact from its bytes, checked as ``read`` checks a file; its arrays are views of them. ``name``: its name
-    in errors.
+    """An artifact from its bytes, checked as ``read`` checks a file. The arrays of the result are views of the bytes.
+    ``name``: the artifact's name in errors.
     """
     view = memoryview(data)
     length = _header_length(name, bytes(view[:9]), len(view))

@@ -63,7 +63,9 @@ MAX_VOCABULARY = (1 << 32) - 1
 
 
 def version_of(names: Container[str], *, canonical: bool = False) -> int:
-    """The version of a file with these tensors; ``canonical``: for canonical tokenizations."""
+    """The format version of a file with the tensors ``names``. ``canonical``: whether the file is for canonical
+    tokenizations.
+    """
     if "code" in names:
         return LEARNED_VERSION if LEARNED_TENSORS[0].name in names else PROGRAM_VERSION
     if canonical:
@@ -72,7 +74,7 @@ def version_of(names: Container[str], *, canonical: bool = False) -> int:
 
 
 def tensors(names: Container[str]) -> tuple[Tensor, ...]:
-    """The tensors of a file, in file order, given the names that it contains."""
+    """The tensors of the format that a file with the tensors ``names`` has, in file order."""
     if "code" in names:
         if LEARNED_TENSORS[0].name not in names:
             return PROGRAM_TENSORS
@@ -138,7 +140,10 @@ def parse_header(path: object, data: bytes) -> dict[str, Any]:
 
 
 def check_format(path: object, header: dict[str, Any]) -> None:
-    """Check that it is an artifact of a known version, using only fields that later versions keep."""
+    """Check that a header is that of an artifact of a known version. Uses only fields that later versions keep.
+
+    Raises ``ArtifactError`` for another format and ``ArtifactVersionError`` for another version.
+    """
     metadata = header.get("__metadata__", {})
     name = metadata.get("format") if isinstance(metadata, dict) else None
     if name != FORMAT:
@@ -156,7 +161,11 @@ def check_format(path: object, header: dict[str, Any]) -> None:
 
 
 def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
-    """Check all values, and that the tensors are consistent with each other and with ``data_size`` bytes of data."""
+    """Check all values of a header, and that the tensors are consistent with each other and with ``data_size`` bytes of
+    data.
+
+    Raises ``ArtifactCorruptError``. The header must have passed ``check_format``.
+    """
     metadata = header["__metadata__"]
     canonical = metadata["version"] == str(CANONICAL_VERSION)
     program = metadata["version"] in (str(PROGRAM_VERSION), str(LEARNED_VERSION))

@@ -67,7 +67,7 @@ def token_names(program: Program, classes: TokenClasses | None) -> str | None:
 def read(found: Artifact, path: object) -> tuple[Program, dict[str, list[int]] | None]:
     """The program of an artifact, and the token ids of the classes that it names.
 
-    The second is None if the program does not constrain tokens. Raises ``ArtifactCorruptError``.
+    The token ids are None if the program does not constrain tokens. Raises ``ArtifactCorruptError``.
     """
     made = found.arrays
     names = tuple(_token_names(path, found.token_names))

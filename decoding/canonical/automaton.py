@@ -12,15 +12,16 @@ adjacent to the last token. For each pair of the first two components two masks 
 
     mask = begins | (continues & followers(last token))
 
-Invariant (convention 7, for canonical sequences): a token is allowed if and only if the tokens so far, followed by it,
-are a prefix of a canonical sequence of the language. The constraint and the tokenizer can block each other although
-each of them alone has a continuation. So a search, nearest to the end first, decides whether a path leads to
-acceptance. One witness decides for a whole group of tokens: each token that the witness's first token may follow is
-alive. The search is exhaustive: a token for which it finds no path is dead.
+Invariant (*exactness*, docs/project/conventions.md, for canonical sequences): a token is allowed if and only if the
+tokens so far, followed by it, are a prefix of a canonical sequence of the language. The constraint and the tokenizer
+can block each other although each of them alone has a continuation. So a depth-first search, which tries the tokens
+nearest to acceptance first, decides whether a path leads to acceptance. One path decides for a whole group of tokens:
+each token that the path's first token may follow is alive. The search is exhaustive: a token for which it finds no path
+is dead.
 
 Cost. Three passes over a mask where the masks are known, and 0.3 ms more for a last token that was not used recently;
-milliseconds to seconds for each new pair of states. Rejected: masks of the tokens that are allowed for one more step
-(they lead into dead ends), and a product with one state for each token (V times the states).
+milliseconds to seconds for each new pair of states. Rejected: masks that look only one step ahead (they lead into dead
+ends), and a product with one state for each token (V times the states).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _NO_WAY = -1
-"""The cached result for a dead node; for others, the first token of a path to acceptance, or ``ENDS``."""
+"""The cached result for a dead node. For other nodes the first token of a path to acceptance is cached, or ``ENDS``."""
 
 _NEAREST = 32
 
@@ -225,8 +226,9 @@ class CanonicalAutomaton:
         )
 
     def mask_within(self, node: Node, max_new_tokens: int) -> _Bits:
-        """The tokens after which ``max_new_tokens - 1`` canonical tokens suffice; also end tokens, if at least one
-        token is left.
+        """The mask of the tokens after which ``max_new_tokens - 1`` canonical tokens suffice: int32 (ceil(V / 32),).
+
+        It also contains the end tokens if ``node`` is accepting and ``max_new_tokens`` is at least 1.
         """
         with self._call():
             return self._lengths.mask(node, max_new_tokens)
@@ -279,7 +281,9 @@ class CanonicalAutomaton:
             return mask | self.end_tokens if self.accepting(node) else mask
 
     def node(self, state: int, cuts: int, token: int) -> Node | None:
-        """The node after ``token``, given the states that it led to."""
+        """The node after ``token``, which led to ``state`` of the language and ``cuts`` of the segmentation; None if
+        ``cuts`` is ``DEAD``.
+        """
         if cuts == DEAD:
             return None
         return Node(state, cuts, token if self.tokenizer.segmentation.in_piece(cuts) != DEAD else NO_TOKEN)
@@ -354,8 +358,8 @@ class CanonicalAutomaton:
     def cut_arcs_of(
         self, node: Node
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The arcs of a node's state, and the segmentation state after each token (negative if the token may not
-        follow).
+        """The arcs of a node's state as three arrays: tokens, target states, and the segmentation state after each
+        token (``DEAD``, which is 0, if the token may not follow).
         """
         segmentation = self.tokenizer.segmentation
         tokens, targets = self.arcs_of(node.state)
@@ -367,7 +371,9 @@ class CanonicalAutomaton:
         return tokens, targets, after
 
     def arcs_of(self, state: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The tokens that the language allows and their target states, nearest to acceptance first."""
+        """The tokens that the language allows at ``state`` and their target states: two int64 arrays, nearest to
+        acceptance first.
+        """
         known = self._arcs.get(state)
         if known is not None:
             self._arcs.move_to_end(state)
@@ -441,7 +447,7 @@ class CanonicalAutomaton:
         return known
 
     def successors(self, node: Node) -> Iterator[tuple[int, Node]]:
-        """Each token that may follow canonically and its target node, nearest to the end of the language first."""
+        """Each token that may follow canonically and its target node, nearest to acceptance in the language first."""
         tokens, targets, after = self.cut_arcs_of(node)
         found = np.flatnonzero(after)
         for part in (found[:_NEAREST], found[_NEAREST:]):  # usually one of the first ones is enough

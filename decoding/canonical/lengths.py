@@ -1,13 +1,13 @@
 """The number of canonical tokens that complete a text, and the masks within a limit of tokens.
 
-The least number of tokens of any kind is a lower bound for canonical tokens. So whether ``most`` tokens suffice is
-decided by a depth-first search, nearest to the end first, that abandons a node as soon as the bound exceeds the limit;
-for loose limits the first path usually succeeds. For each node two numbers are kept, one that is known to suffice and
-one that is known not to, and the first token of the path that was found. The distance is the least sufficient number,
-found by increasing the limit by one each time.
+The least number of tokens of any kind is a lower bound for canonical tokens. So a depth-first search, which tries the
+tokens nearest to acceptance first, decides whether ``most`` tokens suffice. It abandons a node as soon as the lower
+bound exceeds the limit; for loose limits the first path usually succeeds. The cache keeps for each node a number that
+is known to suffice, a number that is known not to suffice, and the first token of the path that was found. The distance
+is the least sufficient number; the search finds it by increasing the limit step by step.
 
-A mask under a limit considers groups of tokens with the same two target states. One path decides for all tokens of the
-group that may precede its first token.
+A mask under a limit is computed for groups of tokens with the same two target states. One path decides for all tokens
+of the group that may precede the path's first token.
 
 Cost: the nodes that the search visits, within the automaton's budget; results are kept. Rejected: distances by backward
 breadth-first search, which would create every node of the composition, states x tokens.

@@ -211,7 +211,10 @@ def _language_of_symbols(constraint: object, vocabulary: Vocabulary, budget: Bud
 
 
 def over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
-    """The words over the codes of a vocabulary of symbols."""
+    """The language of an automaton over symbols, spelled in the codes of ``vocabulary``, a vocabulary of symbols.
+
+    Raises ``VocabularyMismatchError`` for a vocabulary that spells text.
+    """
     if vocabulary.symbols is None:
         raise VocabularyMismatchError(
             f"{automaton!r} is over symbols, and {vocabulary!r} spells text: make a vocabulary with "

@@ -1,8 +1,8 @@
-"""``estimate``: how large an automaton will be with all of its states, before they are made.
+"""``estimate``: how large an automaton will be with all of its states, before it is expanded.
 
-The states of a token automaton are those of the automaton over bytes, which is made alone: no token is walked, so it
-takes milliseconds where tables and masks take seconds. It is given a second; after that the number of states is a lower
-bound.
+The states of a token automaton are those of the automaton over bytes. An estimate constructs only the latter and walks
+no tokens, so it takes milliseconds where tables and masks take seconds. If it does not finish within a second, it
+returns a lower bound of the number of states.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _ESTIMATE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
-"""The budget of an estimate. ``tokenfst.budget.QUICK`` says why it is larger than that one."""
+"""The budget of an estimate. It is larger than ``tokenfst.budget.QUICK``, whose description says why."""
 _FIRST_LOOK = 4_000
-"""States that an estimate makes first, so that it has a lower bound if its time ends while it makes more."""
+"""The bound of states of the first attempt, so that there is a lower bound if the second attempt runs out of time."""
 _STATE_BYTES = 13
 """Bytes of an artifact per state, without its row of the table: mask, distance, bound, accepting."""
 
@@ -46,7 +46,9 @@ class Estimate:
 
     @property
     def mask_bytes(self) -> int:
-        """Bytes of masks if every state had its own, in full; most share theirs or are lists."""
+        """An upper bound of the bytes of masks: a full mask for each state. In fact most states share a mask or have a
+        list.
+        """
         return self.states * 4 * self.words
 
     def as_json(self) -> dict[str, Any]:
@@ -71,9 +73,10 @@ class Estimate:
 def estimate(constraint: Constraint, vocabulary: Vocabulary) -> Estimate:
     """How large ``compile(constraint, vocabulary).expand()`` and its file would be: ``tokenfst compile --estimate``.
 
-    Takes at most a second, and less if the constraint's budget allows less; ``exact`` says whether the automaton was
-    complete by then. Raises ``ConstraintError`` for a constraint that needs a stack (its states are made as texts visit
-    them; ``truncate(depth)`` of a grammar needs none) or constrains tokens as such.
+    Tries 4,000 states first and then 250,000, for at most a second each, or within the constraint's budget if that is
+    less. ``exact`` says whether the automaton was complete by then. Raises ``ConstraintError`` for a constraint that
+    needs a stack (its states are made as texts visit them; ``truncate(depth)`` of a grammar needs none) or constrains
+    tokens as such.
     """
     if not isinstance(constraint, Language):
         raise ConstraintError(

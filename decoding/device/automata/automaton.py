@@ -48,11 +48,10 @@ class DeviceAutomaton(DeviceMasks):
     ``automata``: one or several, all over one vocabulary: a ``TokenAutomaton`` (expanded here if necessary), or the
     path of an artifact, which needs ``vocabulary``. ``token_limits``: also build masks for every number of remaining
     tokens, which needs a walk of the vocabulary for many states; without them, a call with ``max_new_tokens`` raises
-    ``TokenLimitError``.
-    ``capacity``: maximum number of bytes on the device; beyond it ``BudgetExceeded`` is raised and nothing is added.
-    ``dense``: store masks as rows or lists, never as rows with exceptions. Triton's kernels need this (the default off
-    the host); it trades memory for speed. ``budget``: bounds the construction. ``debug``: check every state and token
-    id, which synchronizes with the device.
+    ``TokenLimitError``. ``capacity``: maximum number of bytes on the device; beyond it ``BudgetExceeded`` is raised and
+    nothing is added. ``dense``: store masks as rows or lists, never as rows with exceptions. Triton's kernels need
+    this; it trades memory for speed (``None``: on every device except the CPU). ``budget``: bounds the construction.
+    ``debug``: check every state and token id, which synchronizes with the device.
 
     Raises ``ConstraintError`` for a push-down automaton, ``VocabularyMismatchError`` for automata over several
     vocabularies, ``EmptyLanguageError`` if no token sequence spells any text.
@@ -103,7 +102,10 @@ class DeviceAutomaton(DeviceMasks):
 
     @checked
     def add(self, automaton: Source) -> int:
-        """Make one more automaton resident and return its index. The states of the others keep their numbers."""
+        """Make one more automaton resident and return its index. The states of the others keep their numbers.
+
+        Raises the errors of the constructor.
+        """
         self._add(_loaded(automaton, self.vocabulary))
         self._publish()
         return len(self) - 1
@@ -111,9 +113,10 @@ class DeviceAutomaton(DeviceMasks):
     @renamed(max_tokens="max_new_tokens")
     @checked
     def start(self, index: int = 0, max_new_tokens: int | None = None) -> int:
-        """The start state of an automaton.
+        """The start state of the automaton with this index.
 
-        With ``max_new_tokens``, raises ``TokenLimitError`` if no text is that short.
+        Raises ``StateError`` if there is none, and with ``max_new_tokens`` ``TokenLimitError`` if no text is that
+        short.
         """
         if not 0 <= index < len(self):
             raise StateError(
@@ -186,8 +189,8 @@ class DeviceAutomaton(DeviceMasks):
         return plain.advance(self._tables, states, tokens, self._longest)
 
     def compose(self, states: Tensor) -> Tensor:
-        """The result of ``bitmask`` without a limit of tokens, recomputed by running the whole vocabulary from each
-        state through the class table. Stored masks are not used. O(nodes of the vocabulary's trie) per row.
+        """The result of ``bitmask`` without a limit of tokens, recomputed without stored masks: the whole vocabulary
+        runs through the class table from each state. O(nodes of the vocabulary's trie) per row.
         """
         self._check_states(states)
         words = self._composed_by_triton(states)

@@ -62,7 +62,7 @@ class DeviceMemory(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of all three."""
         return sum(self)
 
 
@@ -193,9 +193,9 @@ class DeviceMasks:
     ) -> Tensor:
         """An allowed token for each row, int64 (B,); ``logits`` are not changed.
 
-        ``temperature`` 0 takes the first greatest logit; otherwise tokens are sampled from the ``top_k`` greatest
-        logits and the fewest tokens whose probabilities add up to ``top_p``. Whatever the logits are, including NaN and
-        -inf, the token is an allowed one.
+        ``temperature`` 0 takes the first greatest logit. Otherwise the token is sampled from the ``top_k`` greatest
+        logits, restricted to the fewest tokens whose probabilities add up to at least ``top_p``. Whatever the logits
+        are, including NaN and -inf, the token is an allowed one.
         """
         check_sampling(temperature, top_k, top_p, generator, self.device)
         if temperature == 0:
@@ -269,7 +269,7 @@ class DeviceMasks:
 
     @renamed(budget="max_new_tokens")
     def check(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> None:
-        """Raise the errors of ``mask_logits_`` for these tensors."""
+        """Raise the errors of ``mask_logits_`` if these tensors are invalid."""
         self._check_states(states)
         self._check_logits(logits, states)
         self._check_limit(max_new_tokens, states)

@@ -26,14 +26,14 @@ _LIMIT = "Tensor? each, int? limit, int handle"
 
 
 def handle_of(owner: Any) -> int:
-    """A number for an automaton."""
+    """A new number by which operators find ``owner``, an automaton or a sampler. It is never reused."""
     handle = next(_HANDLES)
     _OWNERS[handle] = owner
     return handle
 
 
 def limits(max_new_tokens: Tensor | int | None) -> tuple[Tensor | None, int | None]:
-    """``max_new_tokens`` as operators take it."""
+    """``max_new_tokens`` as operators take it: as a tensor and None, or as None and a number (None for no limit)."""
     if isinstance(max_new_tokens, torch.Tensor):
         return max_new_tokens, None
     return None, max_new_tokens
@@ -101,7 +101,7 @@ def sample(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """``DeviceSampler.step_with_logs``; without ``walks`` the states are empty, without ``logs`` the logarithms.
 
-    What a draw changes is among the arguments: a compiler may pass copies, and write them back afterwards.
+    The tensors that a draw changes are arguments, because a compiler may pass copies and write them back afterwards.
     """
     rows = Rows(numbers, seeds, draws, forced, seen)
     left = limit if each is None else each

@@ -53,8 +53,9 @@ class DeviceSampler:
     logit. ``top_k`` keeps that many tokens (``None`` or 0: all), of equal ones those with the least ids; then ``top_p``
     keeps the fewest tokens that have this share of the remaining mass; then ``min_p`` keeps those with at least this
     share of the highest probability. ``repetition_penalty`` divides the positive logits of seen tokens and multiplies
-    the negative ones; ``presence_penalty`` is subtracted from them. Tokens count as seen when they are drawn, or by
-    ``see``. ``seeds``: one number for each row, or one number that is incremented from row to row.
+    their negative ones; ``presence_penalty`` is then subtracted from all logits of seen tokens. Tokens count as seen
+    when they are drawn, or by ``see``. ``seeds``: one number for each row, or one number that is incremented from row
+    to row.
 
     Equal seeds draw equal tokens, whatever the batch. ``draws`` counts the draws of each row, and ``forced`` those
     where every allowed logit was NaN or -inf and the first allowed token was taken: int64 (B,), updated in place by

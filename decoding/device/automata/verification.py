@@ -51,7 +51,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def of(cls, parents: Tensor, rows: int, depth: int) -> Tree:
-        """From ``parents`` as ``DeviceAutomaton.advance_tree`` takes them."""
+        """The tree of ``parents`` as ``DeviceAutomaton.advance_tree`` takes them. ``rows``: the number of texts."""
         is_first, above = parents < 0, parents.clamp_min(0)
         row = torch.where(is_first, -1 - parents, 0)
         level = is_first.long()

@@ -21,8 +21,8 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 class Trie(NamedTuple):
     """The trie of a vocabulary. ``levels``: for each depth the parents (int64) and bytes (int32) of its nodes.
-    ``ends``: the last node of each token, int64 (V,), numbered through all levels from the root, which is 0 and the end
-    of tokens without bytes.
+    ``ends``: the last node of each token, int64 (V,). Nodes are numbered level by level from the root, which is 0;
+    tokens without bytes end at the root.
     """
 
     levels: tuple[tuple[Tensor, Tensor], ...]
@@ -50,8 +50,8 @@ class Trie(NamedTuple):
         return cls(tuple(levels), torch.from_numpy(ends).to(device))
 
     def run(self, t: Tables, rows: Tensor, classes: Tensor) -> Tensor:
-        """Whether each token leads to a place where tokens may end: bool (B, V), for rows of ``table`` and of
-        ``classes``, int32 (B,).
+        """Whether each token leads to a state where tokens may end: bool (B, V). ``rows``, ``classes``: int32 (B,), the
+        places of the states in these tables.
         """
         row = rows[:, None]
         passed = [row]
@@ -63,8 +63,9 @@ class Trie(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """The trie of the tokens inside a text; the trie at the start of a text, if that differs; the tokens that have no
-    bytes only there, and the end tokens: bool (V,).
+    """The tries of a vocabulary. ``inside``: of the tokens inside a text. ``initial``: at the start of a text, if that
+    differs. ``silent``: bool (V,), the tokens that have no bytes at the start but some inside. ``end``: bool (V,), the
+    end tokens.
     """
 
     inside: Trie

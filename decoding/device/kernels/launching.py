@@ -79,7 +79,7 @@ def _started(
 
 
 def kind(argument: Any) -> tuple[Any, ...]:
-    """The properties that Triton inspects, or more."""
+    """The properties of an argument that Triton inspects, or more."""
     if isinstance(argument, torch.Tensor):
         return argument.dtype, argument.data_ptr() % 16 == 0
     return argument == 1, argument % 16 == 0, -_INT32 <= argument < _INT32

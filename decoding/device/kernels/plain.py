@@ -60,7 +60,8 @@ def state_reached(t: Tables, at: Tensor, token: Tensor, row: Tensor) -> Tensor:
 
 def mask_of(t: Tables, states: Tensor, left: Tensor | int | None, steps: int) -> Tensor:
     """The number of each row's mask. ``left``: the number of tokens left, ``None`` or negative for any number.
-    ``steps``: the steps of the binary search among the layers of one state, the number of bits of the number of layers.
+    ``steps``: the number of steps of the binary search among the layers of one state, which is the number of bits of
+    the greatest number of layers.
     """
     at = t.states[torch.where((states >= 0) & (states < len(t.states)), states, DEAD)]
     if left is None:
@@ -130,8 +131,8 @@ def sample(
 
     In the order of transformers: temperature; the ``top_k`` greatest logits (more if the last are equal); the smallest
     set of these whose probability is at least ``top_p``. NaN has no probability; if no logit is finite, the greatest
-    are equally likely. The drawn token is that with the least of exponential variables with the probabilities as rates,
-    which needs no synchronization with the host.
+    are equally likely. Each token gets an exponential random variable with its probability as rate, and the token with
+    the least variable is drawn. This needs no synchronization with the host.
     """
     scores = logits[:, : permitted.shape[1]].float()
     scores = torch.where(permitted & ~scores.isnan(), scores, float("-inf"))

@@ -4,9 +4,10 @@
 tokens that it allows. Nothing is expanded: the states are those of a ``ByteWalk``, which computes them on demand, and
 a mask is computed by the lazy token automaton itself.
 
-The two number their configurations differently, so each byte state is assigned one of the token automaton's: the one
-that its bytes lead to if each is a token. Therefore every byte must be a token. Then every state also leads to
-acceptance, because single bytes complete any text that bytes can complete.
+``ByteWalk`` and the token automaton number their configurations differently. So each byte state is mapped to a
+configuration of the token automaton: the one that its bytes lead to if each byte is read as one token. Therefore every
+byte must be a token. Then every state also leads to acceptance, because single bytes complete any text that bytes can
+complete.
 
 ``START`` is the state before the first token, if tokens have other forms there; otherwise the start is state 0.
 """
@@ -32,7 +33,7 @@ Words = npt.NDArray[np.int32]
 
 
 class ByteStates:
-    """The byte states of ``automaton`` so far. ``start``: the first one. Not for several threads at once.
+    """The byte states of ``automaton`` that were met so far. ``start``: the start state. Not thread-safe.
 
     Raises ``ConstraintError`` for an automaton that was loaded with finished tables, constrains special tokens or has
     strings that must differ, and if not every byte is a token; ``EmptyLanguageError`` if no token sequence spells a
@@ -76,7 +77,7 @@ class ByteStates:
             )
 
     def arcs(self, state: int) -> list[tuple[int, bytes]]:
-        """The states that bytes lead to, each with its bytes."""
+        """The arcs of a state: each target state with the bytes that lead to it."""
         found = self._walk.arcs(max(state, 0))
         for target, letters in found:
             if target not in self._of and target not in self._before:
@@ -116,9 +117,10 @@ class ByteStates:
         return low
 
     def layers(self, state: int) -> list[tuple[int, Words]]:
-        """The masks by the number of tokens left: each with the distance that must be less than this number.
+        """The masks of a state by the number of tokens left, as pairs of a distance and a mask, int32 (words,).
 
-        Distances ascend. O(walk of the vocabulary).
+        Distances ascend. The mask that holds is the last one whose distance is less than the number of tokens left.
+        O(walk of the vocabulary).
         """
         at = self._configuration(state)
         targets, offsets, tokens = self._configurations.arcs(at)
@@ -140,7 +142,7 @@ class ByteStates:
 
     @property
     def has_silent(self) -> bool:
-        """Whether a token has no bytes at the start of a text, and some inside."""
+        """Whether some token has no bytes at the start of a text, but has bytes inside."""
         return self._silent >= 0
 
     def after(self, state: int, token: int) -> bytes:

@@ -3,22 +3,25 @@
 A ``LazyDeviceAutomaton`` needs no expansion: any JSON Schema and any grammar, deterministic or not, decodes as soon as
 it is compiled. States of grammars include the stack, so a nested text meets a new state at each new depth.
 
-A row of a batch is int32 (3,): a state number and, in the case below, the state before and a token. Tokens walk
-through the class table on the device, as in ``DeviceAutomaton``. A row whose token leads to a state that is not there
-becomes ``MISSING`` (``residents``), and keeps its last state and token. ``settle`` walks the token again on the host,
-copies the states on its way to the device, and the masks that the rows of the batch need. Every call that needs them
-settles its rows first: then the host waits for the device, usually for flags that say that nothing is missing.
+A row of a batch is int32 (3,): a state number and, while the row waits for the host, its last state and a token. Tokens
+walk through the class table on the device, as in ``DeviceAutomaton``. A row whose token leads to a state that is not on
+the device becomes ``MISSING`` (``residents``), and keeps its last state and the token. ``settle`` walks the token again
+on the host. It copies the states on the token's way, and the masks that the rows of the batch need, to the device.
+Every call that needs states or masks settles its rows first: the host then waits for the device, usually only for flags
+that say that nothing is missing.
 
 Invariants. ``settle`` changes how a row is written, never what it means. A state keeps its number, so rows that were
 kept for a fork or a rollback remain valid. Masks may be evicted: their states are then marked, so that a row never
 uses an overwritten mask.
 
-A mask that is not there is composed on the device, one launch for all rows, if all states that bytes lead to are
-there. Otherwise the lazy automaton computes it on the host, where it may be known already, and it is copied.
+A mask that is not on the device is composed there, one launch for all rows, if all states that bytes lead to are on the
+device. Otherwise the lazy automaton computes the mask on the host, where it may be known already, and the mask is
+copied.
 
-Cost: 1,028 bytes for a state and ceil(V / 8) for a mask on the device, the first again on the host. Settling a new
-state takes one pass over its byte classes. Rejected: arcs by tokens (a token that is new in a state would wait for the
-host even if its bytes are known); recycling the numbers of states (a kept row would then mean another state).
+Cost: on the device 1,060 bytes for a state (its arcs and its record) and ceil(V / 8) for a mask; the bytes of a state
+also on the host. Settling a new state takes one pass over its byte classes. Rejected: arcs by tokens (a token that is
+new in a state would wait for the host even if its bytes are known); recycling the numbers of states (a kept row would
+then mean another state).
 """
 
 from __future__ import annotations
@@ -49,8 +52,8 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class Residence(NamedTuple):
-    """Counters: ``states`` on the device; ``copied`` and ``composed``, the masks that came there either way;
-    ``evictions`` of masks; ``waits``, the calls that found something missing.
+    """Counters: ``states`` on the device; ``copied``, the masks that were copied there; ``composed``, the masks that
+    were composed there; ``evictions`` of masks; ``waits``, the calls that found something missing.
     """
 
     states: int
@@ -66,10 +69,11 @@ class LazyDeviceAutomaton(DeviceAutomaton):
     States are int32 (B, 3).
 
     ``automata``: lazy token automata, with or without stacks, deterministic or not. ``slots``: the initial number of
-    masks on the device; ``overflow``: whether their number grows, the oldest are evicted, or ``BudgetExceeded`` is
-    raised when all slots are taken. ``capacity``: maximum bytes of all tables. ``ahead``: how many states of each
-    automaton are copied at once, before any text. ``composes``: whether masks may be composed on the device
-    (``None``: not on the host). The other parameters are those of ``DeviceAutomaton``.
+    masks on the device. ``overflow``: what happens when all slots are taken: their number grows (``"grow"``), the
+    oldest masks are evicted (``"evict"``), or ``BudgetExceeded`` is raised (``"raise"``). ``capacity``: maximum bytes
+    of all tables. ``ahead``: how many states of each automaton are copied when it is added, before any text.
+    ``composes``: whether masks may be composed on the device (``None``: on every device except the CPU). The other
+    parameters are those of ``DeviceAutomaton``.
 
     Raises the errors of ``ByteStates`` for automata that cannot be computed lazily, and ``BudgetExceeded`` if the masks
     of one batch do not fit into the slots. Each call settles its rows first (``settle``). Not thread-safe, except

@@ -1,10 +1,9 @@
 """``Residents``: the states and masks of lazy automata that are on the device, with a copy of the states on the host.
 
-A state's number is given once and never again. Its arcs are a row of ``table``, one entry for each byte. An arc to a
-state that is not on the device leads to ``MISSING``, from which all bytes lead to ``MISSING`` again. When the state is
-copied there, the arcs that should lead to it are set. The field ``DISTANCE`` of a state holds the greatest number of
-tokens left for which its mask is not there: ``FAR``
-if it has none at all, 0 if it has all.
+A state's number is never reused for another state. Its arcs are a row of ``table``, one entry for each byte. An arc to
+a state that is not on the device leads to ``MISSING``, from which all bytes lead to ``MISSING`` again. When the state
+is copied to the device, the arcs that should lead to it are set. The field ``DISTANCE`` of a state holds the greatest
+number of tokens left for which its mask is not on the device: ``FAR`` if none of its masks is, 0 if all are.
 
 Changes are collected on the host, and ``write`` copies them to the device. If a call raises, the states and masks that
 it had added until then are complete, and are written as well.
@@ -53,11 +52,13 @@ class Residents:
         self._pool, self._limits, self._absorbs = pool, token_limits, absorbs
         self.sources: list[ByteStates] = []
         self.open: list[int] = []
-        """For each automaton, how many states that bytes lead to are not there."""
+        """For each automaton, how many states that bytes lead to are not on the device."""
         self.steps = 0
-        """The steps of a search among the layers of a state."""
+        """The number of steps of a binary search among the layers of a state."""
         self.fresh: list[tuple[int, int]] = []
-        """States, and the places in ``rows`` where their masks are to be composed, since the caller cleared it."""
+        """States whose masks are to be composed, with the places of these masks in ``rows``. The caller clears the
+        list.
+        """
         self._numbers: dict[tuple[int, int], int] = {}
         self._keys: list[tuple[int, int]] = []
         self._waiting: dict[tuple[int, int], list[tuple[int, npt.NDArray[np.int64]]]] = {}
@@ -85,8 +86,8 @@ class Residents:
     # --- states -------------------------------------------------------------------------------------------
 
     def add(self, source: ByteStates, ahead: int) -> int:
-        """Add an automaton with its start state, whose number is returned, and the ``ahead`` states after it that the
-        fewest bytes lead to.
+        """Add an automaton with its start state and the ``ahead`` states that the fewest bytes lead to from there.
+        Returns the number of the start state.
         """
         index = len(self.sources)
         self.sources.append(source)
@@ -130,7 +131,7 @@ class Residents:
         return self.number(index, state)
 
     def number(self, index: int, state: int) -> int:
-        """The number of a byte state, which comes to the device if it is not there yet. O(arcs + waiting arcs)."""
+        """The number of a byte state, which is added if it is not on the device yet. O(arcs + waiting arcs)."""
         key = index, state
         if key in self._numbers:
             return self._numbers[key]
@@ -183,7 +184,7 @@ class Residents:
     def bring(
         self, rows: npt.NDArray[np.int32], limits: npt.NDArray[np.int32] | None, *, composes: bool
     ) -> None:
-        """Bring what the rows of a batch need, and rewrite those that wait.
+        """Add the states and masks that the rows of a batch need, and rewrite in place the rows that wait for the host.
 
         ``limits``: the tokens left of each row, negative for no limit; ``None``: no masks. ``composes``: whether masks
         may be composed on the device.

@@ -1,7 +1,7 @@
 """Matchers on the host with masks on the device: for lazy automata, stacks and canonical tokenizations.
 
 An automaton without a finite table is walked on the host, but its masks recur: each distinct mask is a page
-(``paging``), copied to the device once. A mask is never wrong.
+(``paging``), copied to the device once. Masks are exactly those of the matchers.
 
 A mask that depends on the matcher's state alone (no limit of tokens, no stack, no strings that must differ) is looked
 up by that state: if it is on the device, it is neither computed nor read on the host.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.matchers.node_matcher import NodeMatcher
 
 _MOST_KNOWN = 1 << 16
-"""The most states whose masks are remembered; beyond it all are forgotten, and found again."""
+"""Maximum number of states whose masks are remembered. Beyond it all are forgotten, and computed again on demand."""
 
 
 _Place = tuple[_native.TokenAutomaton, int]
@@ -43,8 +43,12 @@ _Place = tuple[_native.TokenAutomaton, int]
 class DeviceMatchers(PagedRows, DeviceMasks):
     """The masks of a batch of matchers, row i from ``matchers[i]``, on ``device``.
 
-    ``slots``: initial number of masks in the pool. ``overflow`` and ``capacity`` (bytes): what to do when the pool is
-    full. If a matcher rejects a token or has ended, its row allows the end tokens only.
+    ``slots``: initial number of masks on the device. ``overflow``: what happens when all slots are taken: their number
+    grows (``"grow"``), the least recently used masks are evicted (``"evict"``), or ``BudgetExceeded`` is raised
+    (``"raise"``). ``capacity``: maximum bytes of all tables. If a matcher rejects a token or has ended, its row allows
+    the end tokens only.
+
+    Raises ``ArgumentValueError`` if a matcher occurs twice.
     """
 
     device = DeviceMasks.device

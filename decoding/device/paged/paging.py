@@ -41,8 +41,8 @@ class Walker(Protocol):
 
 
 class Paging(NamedTuple):
-    """Counters: ``steps``, ``stalls`` of them that waited for the host, ``pages`` copied to the device, ``evictions``
-    from there.
+    """Counters: ``steps``; ``stalls``, the steps that waited for the host; ``pages`` copied to the device;
+    ``evictions`` of pages from the device.
     """
 
     steps: int

@@ -5,12 +5,12 @@ Only deterministic ones (one stack is enough for every text) have such tables. T
 
 - A ``table`` entry below 0 is a negated *action*: the change of the stack, and the place to continue from; or the
   look-up that gives the next action by the symbol on top and whether there are more below.
-- A look-up is one slot of ``comb``: the owner's place plus the answer, where a slot names its owner (tries by row
-  displacement: Tarjan and Yao, "Storing a sparse table", 1979). Reveals, chains of symbols and the decision trees of
-  masks are all such look-ups.
-- ``controls`` gives the place of each state's mask: it is at a *leaf* of the decision tree that reads the stack. A
-  leaf is a separate state without arcs. So a batch of stacks becomes a batch of states, and all code that needs only
-  masks (``automata.masks``) works for both. Limits of tokens are counted above the part that the leaf does not read.
+- A look-up reads one slot of ``comb``, at the owner's place plus the answer. The slot names its owner, so a look-up
+  knows whether the slot is its own (tries by row displacement: Tarjan and Yao, "Storing a sparse table", 1979).
+  Reveals, chains of symbols and the decision trees of masks are all such look-ups.
+- ``controls`` gives the place of each state's mask: it is at a *leaf* of the decision tree that reads the stack. A leaf
+  is a separate state without arcs. So a batch of stacks becomes a batch of states, and all code that needs only masks
+  (``automata.masks``) works for both. Limits of tokens are counted above the part that the leaf does not read.
 
 Cost: linear in the artifact's arrays, except for the displacement, which tries places in turn.
 """
@@ -40,7 +40,7 @@ from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, ConstraintError, TokenLimitError
 
 ASK = 1 << 31
-"""In an artifact's mask: the number of an inner node of a look-up follows."""
+"""A flag in an artifact's ``mask``: the other bits are the number of an inner node of a decision tree."""
 _REVEAL, _CHAIN, _ASK = range(3)
 """Kinds of slots, by the meaning of their values: actions, symbols, leaves or places."""
 
@@ -95,11 +95,11 @@ class Comb:
 class PackedStacks:
     """One automaton with its own numbers, like ``Packed``.
 
-    ``controls``: int32 (states, 4): the place at which the look-up of its mask begins, or 0; otherwise the state
-    with its mask; its distance without the stack; and where its automaton's frames begin. ``actions``: int32
-    (actions, 5), numbered from 1: place, whether the stack is kept, range of pushes, look-up or 0. ``pushes``:
-    int32 (pushes, 2): symbol, look-up of its chains or 0. ``frames``: int32, distances. ``loops``: the bounds of
-    loops.
+    ``controls``: int32 (states, 4): the place where the look-up of the state's mask begins, or 0 if there is none; the
+    state that has the mask, if there is no look-up; the distance without the stack; and where the automaton's frames
+    begin. ``actions``: int32 (actions, 5), numbered from 1: place, whether the stack is kept, range of pushes, look-up
+    or 0. ``pushes``: int32 (pushes, 2): symbol, look-up of its chains or 0. ``frames``: int32, distances. ``loops``:
+    the bounds of loops.
     """
 
     packed: Packed
@@ -111,8 +111,8 @@ class PackedStacks:
     loops: StackLoops
 
     def placed(self, used: dict[str, int], table: Ints) -> dict[str, Any]:
-        """The tables of stacks moved after the existing ones, and ``table``, that of ``packed`` after its move,
-        with their actions.
+        """The tables of stacks, moved after the existing ones, by name. ``table``: the table of ``packed`` after its
+        move; the result contains it with the moved numbers of actions.
         """
         actions, slots = used["actions"], used["comb"] - 1
         by_action = self.actions.copy()

@@ -10,10 +10,10 @@ state's row, not its number, so that a byte costs two look-ups (the byte's class
 waits for the previous byte. The word before a row is the number of its state, or 0 if no token may end there. The
 alternative, an explicit edge for each state and token, is measured in docs/decisions/006-device-layout.md.
 
-A mask is a row XOR flips, as everywhere (docs/serving/format.md). Row 0 is the empty one, and mask 0 has the end
-tokens only: these are allowed for DEAD and ENDED rows, and for rows without remaining tokens. A mask with more than
-``MOST_FLIPS`` flips becomes a separate row. With ``dense``, for devices whose threads cannot search a list for each
-column, so does any row with flips that is not empty: then a mask is a row or a list.
+A mask is a row XOR flips, as everywhere (docs/serving/format.md). Row 0 is the empty one, and mask 0 has the end tokens
+only: these are allowed for DEAD and ENDED rows, and for rows without remaining tokens. A mask with more than
+``MOST_FLIPS`` flips becomes a separate row. With ``dense``, so does a mask with flips on any row but the empty one:
+then a mask is a row or a list. This is for devices whose threads cannot search a list for each column.
 
 Limits of tokens: each state has masks by the distance that may remain after the token
 (native/device/limit_layers.hpp).
@@ -157,7 +157,7 @@ def pack_arrays(
     *,
     dense: bool,
 ) -> Packed:
-    """The same for arrays, given where tokens may end.
+    """The same for the arrays of an automaton. ``rests``: bool (states,), where tokens may end.
 
     ``by_limit``: arrays of masks for every number of remaining tokens (native/device/limit_layers.hpp), or none.
     """
@@ -279,10 +279,10 @@ def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.ui
 
 
 def ground(vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]]:
-    """All tables without any automaton.
+    """The initial tables, before any automaton is added.
 
-    They have DEAD and ENDED, mask 0 of the end tokens, the empty row, the tokens, and for stacks (``stacks``) the
-    first action and the first slot, which have no owner.
+    They have DEAD and ENDED, mask 0 of the end tokens, the empty row, the tokens, and for stacks (``stacks``) the first
+    action and the first slot, which have no owner.
     """
     text, tokens = token_table(vocabulary)
     ends = np.array(vocabulary.eos_token_ids, np.int32)

@@ -42,10 +42,12 @@ Layout = Literal["auto", "table", "arcs"]
 
 
 class WeightTables(NamedTuple):
-    """``classes`` int32 (256,). ``table`` int32 and ``weights`` float32 (states, classes) or (arcs,). ``finals``
-    float32 (states,), -inf where no text ends. ``bytes`` uint8, ``tokens`` int32 (V, 4): where a token's bytes begin
-    and how many they are, and the same at the start of a text. ``kinds`` int32 (V,). ``slots`` int32 (states,): which
-    of ``rows`` has the scores of all tokens there, -1 for none. ``rows`` float32 (rows, V). ``special``: the score of a
+    """The tables of a weighted automaton as tensors.
+
+    ``classes`` int32 (256,). ``table`` int32 and ``weights`` float32 (states, classes) or (arcs,). ``finals`` float32
+    (states,), -inf where no text ends. ``bytes`` uint8, ``tokens`` int32 (V, 4): where a token's bytes begin and how
+    many they are, and the same at the start of a text. ``kinds`` int32 (V,). ``slots`` int32 (states,): which of
+    ``rows`` has the scores of all tokens there, -1 for none. ``rows`` float32 (rows, V). ``special``: the score of a
     special token. ``absorbs``: whether a token without bytes leaves a text at its start. ``start``: the start's number
     after the first token.
 

@@ -6,16 +6,16 @@ is arithmetic of integers, whose sums do not depend on their order: so a draw is
 of threads. ``exp2`` is the only function that devices round differently.
 
 Without filters the draw has two levels, each exact: a block of ``BLOCK`` columns by its mass, then the token in it. A
-block's weights are relative to its own greatest logit, so a token loses less than 2**-30 of that one's probability.
-With filters the weights are relative to the row's greatest logit. What filters keep is a prefix of the order "greatest
-first, then least number": the first ``top_k``, then the fewest of these whose mass is ``top_p`` of theirs, then those
-whose weight is at least ``min_p`` of the greatest.
+block's weights are relative to its own greatest logit, so a token loses less than 2**-30 of the probability of the
+block's greatest token. With filters the weights are relative to the row's greatest logit. What filters keep is a prefix
+of the order "greatest first, then least number": the first ``top_k``, then the fewest of these whose mass is ``top_p``
+of theirs, then those whose weight is at least ``min_p`` of the greatest.
 
-NaN and -inf have no weight; where +inf is allowed, all those are equally likely. A row without any weight takes its
-first allowed token, and is *forced*.
+NaN and -inf have no weight. If a row has allowed logits of +inf, these tokens are equally likely. A row without any
+weight takes its first allowed token, and is *forced*.
 
-Random numbers: Philox 4x32-10 by the row's seed, with the number of the draw as its counter (Salmon et al., Parallel
-random numbers: as easy as 1, 2, 3; 2011). Cost: O(V) a row, and a sort with filters; Triton sorts nothing.
+Random numbers: Philox 4x32-10 with the row's seed as its key and the number of the draw as its counter (Salmon et al.,
+Parallel random numbers: as easy as 1, 2, 3; 2011). Cost: O(V) a row, and a sort with filters; Triton sorts nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Rows(NamedTuple):
 
 class Draws(NamedTuple):
     """``tokens`` int64 (B,). ``forced`` bool (B,): no allowed logit had a weight. ``log_probabilities`` float32 (B,):
-    of the draw. ``model_log_probabilities`` float32 (B,): by the logits alone, if requested.
+    of the tokens under the sampling distribution. ``model_log_probabilities`` float32 (B,): by the logits alone. Both
+    are None unless requested.
     """
 
     tokens: Tensor
