@@ -70,9 +70,9 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         self.served: RequestMatcher = _NOT_BEGUN
 
     def begin(self, stops: Sequence[int], max_tokens: int | None) -> None:
-        """Start a text that ``stops`` may end as well, complete within ``max_tokens``.
+        """Create the matcher of a request. Its text is complete within ``max_tokens``, and ``stops`` may end it too.
 
-        Raises TokenLimitError if no text is that short, and for further stop tokens the errors of compilation.
+        Raises TokenLimitError if no text is that short, and for additional stop tokens the errors of compilation.
         """
         self.served = self._requests.served(self.request, sorted({*self._ends, *stops}), max_tokens)
 
@@ -82,7 +82,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         return self.served.matcher
 
     def is_compiled(self) -> bool:
-        """Whether its automaton is in the cache."""
+        """Whether the request's automaton is in the cache."""
         return self._requests.known(self.request, self._ends) is not None
 
     def copy(self) -> TokenfstGrammar:
@@ -111,12 +111,12 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         return TokenfstGrammarBackend.allocate_vocab_mask(vocab_size, batch_size, device)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """The mask of the next token."""
+        """Write the mask of the next token into row ``idx``."""
         fill_step(vocab_mask.numpy(), [self.served], [idx])
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[Any], vocab_mask: torch.Tensor) -> None:
-        """The masks of a step, in one native call if all grammars are of this class."""
+        """Write the masks of a step into the entries' rows, in one native call if all grammars are of this class."""
         grammars = [entry.grammar for entry in entries]
         if {*map(type, grammars)} == {TokenfstGrammar}:
             served = [grammar.served for grammar in grammars]
@@ -148,13 +148,15 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         return ([], text) if text else None
 
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
-        """That text; the matcher itself holds the state."""
+        """The text of ``try_jump_forward``, and -1 in place of a state, because the matcher itself holds the state."""
         return helper[1], -1
 
     def jump_and_retokenize(
         self, old_output_ids: list[int], new_output_ids: list[int], next_state: int
     ) -> None:
-        """Accept the tokens into which the text was cut anew. Raises ValueError if one is not allowed."""
+        """Replace the tokens of the text by those of its new tokenization. Raises ValueError for a token that is not
+        allowed.
+        """
         pairs = zip(old_output_ids, new_output_ids, strict=False)
         same = next((place for place, (old, new) in enumerate(pairs) if old != new), None)
         if same is None:

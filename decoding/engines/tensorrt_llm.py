@@ -6,16 +6,16 @@ There are two interfaces. *Logits processors* are official:
 *Guided decoding* has two built-in backends and no registry; ``install_matchers`` replaces xgrammar's factory, so that
 requests' ``GuidedDecodingParams`` are handled here.
 
-**The engine was not run**: it needs CUDA, and nothing here has it. All of this is written from its sources, of 2026,
-and tested on the shapes that those give (docs/engines/tensorrt-llm.md).
+**The engine itself was not run**: it needs CUDA. This module is written from the engine's sources of 2026, and tested
+on the shapes that the sources give (docs/engines/tensorrt-llm.md).
 
 Requests are identified by their ids. The first call of a request has its prompt; each call has all of its tokens. The
 end of a request is not signalled: the texts of the ``KEPT`` requests called last are kept, and a request that returns
 after it was dropped is rejected, because ids after an unknown prompt are ambiguous. Beam search is not supported.
 
 An error in one request's matcher ends that request alone, since all requests share the engine's step: the error is
-logged, and only end tokens are allowed from then on. What no step can serve (beams, logits of another shape, a
-vocabulary that is too large) is raised.
+logged, and only end tokens are allowed from then on. Beams, logits of another shape and a vocabulary that is too large
+raise an error, because no step can serve them.
 
 On a device other than the CPU, logits are checked neither for NaN nor for rows without a choice, because that would
 synchronize: a forbidden token is detected when it comes back.
@@ -89,7 +89,9 @@ class TensorRTConstraint:
         stream_ptr: int | None,
         client_id: int | None,
     ) -> None:
-        """Forbid in place, in logits of shape (1, 1, V); ``token_ids``: of each beam, prompt and text."""
+        """Set the logits of forbidden tokens to -inf in place. ``logits``: shape (1, 1, V). ``token_ids``: for each
+        beam the ids of prompt and text.
+        """
         self._requests.mask(req_id, logits, token_ids, stream_ptr)
 
 
@@ -110,7 +112,7 @@ class BatchedTensorRTConstraint:
         stream_ptr: int | None,
         client_ids: list[int | None],
     ) -> None:
-        """Forbid in place in the logits of each request."""
+        """Set the logits of each request's forbidden tokens to -inf in place."""
         for request, rows, ids in zip(req_ids, logits, token_ids, strict=True):
             self._requests.mask(request, rows, ids, stream_ptr)
 
@@ -190,7 +192,7 @@ class TensorRTMatcher:
         self._served = served
 
     def accept_token(self, token_id: int) -> bool:
-        """Accept a token; False if it is not allowed. After the end no token is."""
+        """Accept a token; False if it is not allowed. After the end token no token is allowed."""
         return not self._served.matcher.is_terminated() and self._served.accept(token_id)
 
     def rollback(self, num_tokens: int) -> None:
@@ -198,11 +200,11 @@ class TensorRTMatcher:
         self._served.matcher.rollback(num_tokens)
 
     def fill_next_token_bitmask(self, next_token_bitmask: Any, index: int) -> None:
-        """The mask of the next token, into a row of an int32 tensor."""
+        """Write the mask of the next token into row ``index`` of an int32 tensor."""
         self._served.fill(next_token_bitmask.numpy(), index)
 
     def is_terminated(self) -> bool:
-        """Whether an end token was taken."""
+        """Whether an end token was accepted."""
         return self._served.matcher.is_terminated()
 
 

@@ -120,7 +120,8 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
     def masks_of_step(self, requests: Any, names: Sequence[str], begun: Callable[[Any], bool] | None) -> Any:
         """The masks of all requests of a step, one row each, if no drafts are checked. The next step overwrites them.
 
-        ``begun``: whether a request's text has started, where reasoning may precede it.
+        ``begun``: says of a request whether its text has started, if reasoning may precede texts; else None. A request
+        whose text has not started allows every token.
         """
         if self._rows is None:
             most = self.vllm_config.scheduler_config.max_num_seqs
@@ -158,7 +159,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         self.matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        """The mask of the next token."""
+        """Write the mask of the next token into row ``batch_index``."""
         fill_step(bitmask.numpy(), [self.served], [batch_index])
 
     def is_terminated(self) -> bool:

@@ -14,7 +14,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class GenAIHost(LocalHost):
-    """An ``onnxruntime_genai.Model``, its ``Tokenizer``, and ``genai_vocabulary`` of its folder."""
+    """Generation by an ``onnxruntime_genai.Model``, its ``Tokenizer`` and the ``genai_vocabulary`` of its folder."""
 
     def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
         if tokenizer is None:

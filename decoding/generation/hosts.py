@@ -40,7 +40,7 @@ class Host(Protocol):
         """The vocabulary whose special tokens may be markers of calls; ``None``: markers are text."""
 
     def prepare(self, target: Target) -> Any:
-        """The host's form of a target."""
+        """The host's form of a target: an automaton or a server request."""
 
     def generate(
         self,

@@ -2,7 +2,8 @@
 
 Tokens are taken from that loop as they arrive, so texts are their exact bytes. The loop ends at an end token or at the
 last allowed token, after which the text is complete. Options are those of ``Llama.generate``, and ``temperature`` and
-``seed`` as ``Llama.create_completion`` has them. Without ``seed`` each text has another one, drawn from the model's.
+``seed`` as ``Llama.create_completion`` has them. Without ``seed`` each text has a different seed, drawn from the
+model's own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _OURS = ("tokens", "stopping_criteria", "grammar", "logits_processor", "reset")
 
 
 class LlamaHost(LocalHost):
-    """A ``llama_cpp.Llama``."""
+    """Generation by a ``llama_cpp.Llama``."""
 
     def __init__(self, model: Any, vocabulary: Vocabulary | None) -> None:
         super().__init__(llama_vocabulary(model) if vocabulary is None else vocabulary)

@@ -26,7 +26,7 @@ _OPTIONS = ("sampler", "logits_processors", "prefill_step_size", "max_kv_size")
 
 
 class MLXHost(LocalHost):
-    """A model and a tokenizer as ``mlx_lm.load`` returns them."""
+    """Generation by a model and a tokenizer as ``mlx_lm.load`` returns them."""
 
     def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
         if tokenizer is None:

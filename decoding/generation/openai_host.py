@@ -64,7 +64,7 @@ class ServerRequest:
 
 
 class OpenAIHost:
-    """An ``Endpoint``."""
+    """Generation by the server of an ``Endpoint``."""
 
     def __init__(self, endpoint: Endpoint, vocabulary: Vocabulary | None) -> None:
         if vocabulary is not None:
@@ -78,7 +78,7 @@ class OpenAIHost:
 
     @property
     def marks(self) -> None:
-        """A server's text has no special tokens."""
+        """None: a server's text has no special tokens."""
 
     def prepare(self, target: Target) -> ServerRequest:
         return ServerRequest(self._endpoint, target)

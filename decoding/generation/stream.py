@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class Stream(Generic[_T]):
-    """Pieces of text, in complete characters, which concatenate to the text.
+    """An iterator over the pieces of a text. Each piece consists of complete characters; together they are the text.
 
     ``result()`` reads to the end and returns the parsed text. As a context manager, or by ``close()``, it stops the
     model; a closed text has no result.

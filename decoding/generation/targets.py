@@ -124,7 +124,7 @@ def _refuse_other_notations(text: str) -> None:
 
 
 def key_of(target: Any) -> Hashable | None:
-    """The key of a target in the cache of read targets; None: not cached."""
+    """The key of a target in the cache of read targets; None if the target cannot be cached."""
     try:
         key: Hashable = (type(target), json.dumps(target) if isinstance(target, dict) else target)
         hash(key)

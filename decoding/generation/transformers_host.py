@@ -52,7 +52,7 @@ _OURS = {
 
 
 class TransformersHost(LocalHost):
-    """A causal model of transformers and its tokenizer."""
+    """Generation by a causal model of transformers with its tokenizer."""
 
     def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
         if getattr(model.config, "is_encoder_decoder", False):

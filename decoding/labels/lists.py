@@ -1,11 +1,11 @@
 """Lists of labels with exact probabilities: the texts of ``multi_choice``, one label at a time.
 
 The next item is an unused label or the end. Their normalized probabilities come from one pass over a trie
-(``trie_pass``). The probability of a label includes what may follow it: the end, if there are enough labels then, and
-the first token of a separator and a remaining label, if there may be more. So the product over a list is a distribution
-over all lists, and the probability of a set is the sum over its orders. ``multi_label`` takes the most probable label
-each time; ``label_lists`` keeps the most probable list prefixes, as beams, and reports the total probability of its
-results.
+(``trie_pass``). The probability of a label includes that something allowed follows it: the end, if there are enough
+labels then, or the first token of a separator and a remaining label, if there may be more. So the product over a list
+is a distribution over all lists, and the probability of a set is the sum over its orders. ``multi_label`` takes the
+most probable label each time; ``label_lists`` keeps the most probable list prefixes, as beams, and reports the total
+probability of its results.
 
 Cost: ``multi_label`` takes a pass for each label chosen; ``label_lists`` a pass for each list position, over all beams
 in one batch, rereading their prompts and labels. Rejected for sets: summing over the orders of each set separately,
@@ -40,11 +40,11 @@ except ImportError as error:
 
 
 _Beginning: TypeAlias = tuple[tuple[str, ...], list[int], float]
-"""A list prefix: labels, all tokens so far including the prompt's, and ln of the probability."""
+"""A list prefix: its labels, all tokens so far including the prompt's, and ln of its probability."""
 
 _Stops: TypeAlias = tuple[tuple[int, ...], frozenset[int]]
-"""The tokens that may follow the next label, and those of them with which only one remaining label starts (these may
-not follow that label).
+"""The tokens that may follow the next label; and those of them that begin the continuation by one remaining label only.
+The latter may not follow that label itself.
 """
 
 
@@ -92,11 +92,11 @@ def multi_label(
 ) -> list[tuple[str, float]]:
     """Several different labels, as in a text of ``multi_choice``, each with its probability.
 
-    Each label is the most probable one after the prompt and the labels before it; its probability is relative to all
-    possible next items: the unused labels and the end. Stops if it is less than ``threshold`` (but not before ``min``
-    labels), or after ``max`` labels. A label's probability includes that an allowed end or separator follows: the end
-    only after at least ``min`` labels, and a separator by the first tokens that it has before a remaining label. Raises
-    the errors of ``label_probabilities`` and ``multi_choice``.
+    Each label is the most probable one after the prompt and the labels before it. Its probability is relative to all
+    possible next items: the unused labels and the end. The list stops before a label whose probability is less than
+    ``threshold`` (but not before ``min`` labels), or after ``max`` labels. A label's probability includes that an
+    allowed end or separator follows: the end only after at least ``min`` labels, and a separator by the first tokens
+    that it has before a remaining label. Raises the errors of ``label_probabilities`` and ``multi_choice``.
     """
     if not 0 <= threshold <= 1:
         raise DecodingError(f"threshold={threshold} is not a probability")

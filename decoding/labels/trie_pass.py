@@ -30,7 +30,8 @@ _MOST_NODES = 1024
 def score_trie(
     session: TreeSession, trie: LabelTrie, stops: Sequence[int], without: Mapping[int, int] | None = None
 ) -> torch.Tensor:
-    """ln p of each label after each row, followed by one of ``stops``, if any: float64 (rows, labels).
+    """ln p of each label after each row, float64 (rows, labels). If there are ``stops``, one of them must follow the
+    label.
 
     ``without``: for nodes at which sequences end, the stop token that does not count after the node.
     """

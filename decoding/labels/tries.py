@@ -28,7 +28,11 @@ LeadingSpace: TypeAlias = Literal["none", "required"]
 
 @dataclass(frozen=True, slots=True)
 class LabelTrie:
-    """``ends[i]``: a node at which a sequence of label ``of[i]`` ends; a label may have several or none."""
+    """The token sequences of labels as a trie.
+
+    ``tree``: its nodes. ``ends[i]``: a node at which a sequence of label ``of[i]`` ends; a label may have several such
+    nodes or none. ``num_labels``: the number of labels.
+    """
 
     tree: TokenTree
     ends: list[int]
@@ -44,7 +48,8 @@ def label_trie(
     encode: Encode | None,
     budget: Budget,
 ) -> LabelTrie:
-    """The trie of some labels. Raises ``ConstraintError``, ``LabelError``, ``TokenizationError`` and
+    """The trie of ``labels``: with ``tokenization="canonical"`` one sequence for each label, with ``"all"`` every
+    sequence that spells a label. Raises ``ConstraintError``, ``LabelError``, ``TokenizationError`` and
     ``BudgetExceeded``.
     """
     checked_tokenization(tokenization, leading_space)
@@ -83,8 +88,8 @@ def checked_tokenization(tokenization: str, leading_space: str) -> None:
 
 
 def canonical_tokens(text: str, vocabulary: Vocabulary, encode: Encode | None) -> list[int]:
-    """The tokenizer's own tokens of a text. Raises ``TokenizationError`` if it is not known, or does not reproduce the
-    text.
+    """The tokenizer's own tokens of a text. Raises ``TokenizationError`` if the tokenizer is not known, or if its
+    tokens do not spell the text.
     """
     data = text.encode()
     found = list((encode or byte_pair_tokenizer(vocabulary).encode)(data))

@@ -8,7 +8,7 @@ Numerics: sums are computed in float64 whatever the dtype of the weights; -inf i
 has the total -inf and gradients of 0. Cost: an exponential for each arc and row, once forward and twice backward, in
 the core, on the CPU; memory of rows x states for alpha.
 
-Rejected: torch operations state by state or level by level: some µs each, and as many autograd nodes.
+Rejected: torch operations state by state or level by level, each of which takes some µs and an autograd node.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Lattice:
     def posteriors(self, weights: torch.Tensor, finals: torch.Tensor | None = None) -> torch.Tensor:
         """The probability that a path uses an arc, for each arc: the gradients of ``log_partition``.
 
-        The shape of the weights; the cost is that of a forward and a backward pass.
+        The result has the shape of the weights. The cost is that of a forward and a backward pass.
         """
         given = weights.detach().requires_grad_()
         self.log_partition(given, None if finals is None else finals.detach()).sum().backward()

@@ -18,7 +18,11 @@ from tokenfst.errors import ConstraintError
 
 
 class TextLattice:
-    """All paths of ``language.plain`` that read one text. ``arcs``: the machine's arc of each lattice arc."""
+    """All paths of ``language.plain`` that read one text. ``arcs``: int64, for each arc of ``lattice`` the machine's
+    arc.
+
+    Raises ``ConstraintError`` if no path reads the text.
+    """
 
     @checked
     def __init__(self, language: WeightedLanguage, text: str | bytes) -> None:

@@ -1,8 +1,8 @@
 """``NodeMatcher``: the interface of ``Matcher`` in Python, over anything that can be walked node by node.
 
 It is used for canonical token sequences (``CanonicalMatcher``), and for the configurations of ``Reach``, whose token
-budgets are exact for stacks (``ReachMatcher``). The accepted tokens are a ``WalkHistory``. Cost: a step of the walk,
-and a copied mask.
+limits are exact for stacks (``ReachMatcher``). The accepted tokens are a ``WalkHistory``. Cost: a step of the walk, and
+a copied mask.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class Walk(Protocol[N]):
         """The node after a token, from which the text can be completed; None if there is none."""
 
     def mask(self, node: N) -> Bits:
-        """The allowed next tokens; read-only."""
+        """The allowed next tokens, int32 (words,); read-only."""
 
     def mask_within(self, node: N, max_new_tokens: int) -> Bits:
-        """The tokens after which ``max_new_tokens - 1`` tokens suffice; read-only."""
+        """The tokens after which ``max_new_tokens - 1`` tokens suffice, int32 (words,); read-only."""
 
 
 class NodeMatcher(WalkHistory[N]):
@@ -143,7 +143,8 @@ class NodeMatcher(WalkHistory[N]):
     ) -> None:
         """Compute the masks for a tree of draft tokens, as ``Matcher.traverse_draft_tree`` does.
 
-        Row i is the mask after the path to node i, zero after a token that is not allowed. The matcher does not change.
+        Row i of ``bitmask`` becomes the mask after the path to node i, or zero if a token of this path is not allowed.
+        The matcher does not change.
         """
         if not len(next_token) == len(next_sibling) == len(draft_tokens):
             raise MaskBufferError(

@@ -10,9 +10,9 @@ the last call only saves work. So only the prompt of a loop must be known. ``Pre
     any other loop                       by the ids, within one thread, see below
 
 A custom loop starts with its prompt and grows by one token for each call. So a call is the next step of a loop if each
-row is a row of the last call plus one token, and else a new prompt. Several such loops may alternate: the newest 16 of
-a thread are kept. Ambiguous calls are rejected (``MatcherError``): ids that a loop has seen before, or those plus one
-token, which may be a step back or another prompt; and ids that may be the next step of either of two loops. One
+row is a row of the last call plus one token; otherwise it is a new prompt. Several such loops may alternate: the newest
+16 of a thread are kept. Ambiguous calls are rejected (``MatcherError``): ids that a loop has seen before, or those plus
+one token, which may be a step back or another prompt; and ids that may be the next step of either of two loops. One
 ambiguity cannot be detected: a prompt that equals the ids of the last call plus one token is taken for the next step.
 
 Invariants of ``RowStates``. The first ``prompt`` columns are never fed to a matcher. A matcher has accepted the row's
@@ -97,7 +97,9 @@ class RowStates:
             raise
 
     def step(self, ids: Ids) -> bool:
-        """Advance if each row is the row at the same index plus one token; returns whether it is."""
+        """Advance and return True if each row is the last call's row with the same index plus one token; else return
+        False.
+        """
         try:
             return self._step(ids)
         except BaseException:

@@ -10,16 +10,16 @@ corresponding masks: the tokens after which the remaining tokens suffice.
 
 Data. The native core numbers configurations; equal stacks have equal numbers. For each one the successors are kept, and
 the known answers: two sets of lengths as the bits of an integer. A query is a depth-first search through unknown
-answers; one success decides for all of its path. The search first tries a configuration that is its own successor, if
-there is one, then the successor whose distance fits the remaining tokens best, since a shortest path has exactly that
-many tokens. If distances are exact, successors that are too far are skipped. In "at most" mode, as long as the
-remaining tokens exceed the upper bounds after every next token, the masks are those of the automaton
-(``native/token_automata/configurations.hpp``) and nothing is searched.
+answers; one success answers the query for all configurations of its path. The search first tries a configuration that
+is its own successor, if there is one, then the successor whose distance fits the remaining tokens best, since a
+shortest path has exactly that many tokens. If distances are exact, successors that are too far are skipped. In "at
+most" mode, as long as the remaining tokens exceed the upper bounds after every next token, the masks are those of the
+automaton (``native/token_automata/configurations.hpp``) and nothing is searched.
 
 Cost. A walk of the vocabulary for each configuration that a search visits; with S configurations at most S * n answers,
-most of which are never needed. With stacks S is unbounded, and a negative answer near the end may need very many: the
-budget (states: answers) raises. Rejected: precomputed tables of all states for all lengths (impossible for push-down
-automata); recursion.
+most of which are never needed. With stacks S is unbounded, and a negative answer near the end may need very many
+configurations: beyond ``budget.states`` answers ``BudgetExceeded`` is raised. Rejected: precomputed tables of all
+states for all lengths (impossible for push-down automata); recursion.
 
 Invariant: answers are exact. A mask allows a token if and only if can(q', r - 1) holds after it.
 """
@@ -63,7 +63,8 @@ def reach_of(automaton: TokenAutomaton, *, exact: bool) -> Reach:
 
 
 class Reach:
-    """Exact reachability of a token automaton. ``exact``: with exactly the given number of tokens, not at most.
+    """Exact reachability of a token automaton. ``exact``: whether queries are for exactly the given number of tokens,
+    or else for at most that many.
 
     Created by ``reach_of``; shared by threads, which wait for each other. It grows by its queries, within
     ``automaton.budget``: ``states`` bounds answers and configurations, ``seconds`` one query or mask, ``bytes`` its
@@ -157,10 +158,10 @@ class Reach:
         return False
 
     def mask(self, at: int, left: int | None) -> Bits:
-        """The tokens after which at most, or exactly, ``left - 1`` tokens complete the text, or any number (None);
-        packed, read-only.
+        """The tokens after which at most, or exactly, ``left - 1`` tokens complete the text; for ``left=None`` any
+        number of tokens. An int32 mask (words,), read-only.
 
-        In "at most" mode also the end tokens, if the text is accepted.
+        In "at most" mode the mask also has the end tokens, if the text is accepted. Raises ``BudgetExceeded``.
         """
         with self._lock:
             known = self._mask_at.get((at, left))
@@ -182,7 +183,7 @@ class Reach:
             return known
 
     def nearer(self, at: int) -> Bits:
-        """The tokens that reduce the distance, packed, without end tokens. Read-only."""
+        """The tokens that reduce the distance, without end tokens: an int32 mask (words,), read-only."""
         with self._lock:
             distances = self._reached(at)[1]
             return self._mask_of(at, distances < self.distance(at), False)

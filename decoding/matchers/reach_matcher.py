@@ -33,8 +33,9 @@ class Walkable(Protocol):
 def start_matcher(automaton: Walkable, max_new_tokens: int | None) -> AnyMatcher:
     """A matcher at the start, complete within ``max_new_tokens`` tokens; the end token counts but is not needed.
 
-    Raises ``TokenLimitError``, with the least number that suffices, if no accepted text is short enough,
-    ``EmptyLanguageError``, and ``BudgetExceeded`` if that cannot be decided for a stack, as its masks do.
+    Raises ``TokenLimitError``, with the least number that suffices, if no accepted text is short enough, and
+    ``EmptyLanguageError``. With a stack, this call and the matcher's masks raise ``BudgetExceeded`` if the budget does
+    not suffice to decide it.
     """
     if max_new_tokens is None or max_new_tokens < 0 or not isinstance(automaton, TokenAutomaton):
         return automaton.matcher(max_new_tokens)
@@ -47,7 +48,7 @@ class ReachMatcher(NodeMatcher[int]):
     """One decoding over the configurations of a ``Reach``, with the methods of ``Matcher``."""
 
     _twin: Matcher | None = None
-    """A matcher without a limit in the same state, as of its last use."""
+    """A matcher of the same automaton without a limit, from which ``forced_bytes`` reads."""
 
     @property
     def state(self) -> int:
@@ -55,7 +56,7 @@ class ReachMatcher(NodeMatcher[int]):
         return self._nodes[-1]
 
     def forced_bytes(self) -> bytes:
-        """The bytes that follow in every accepted text."""
+        """The bytes that follow in every accepted text. As in ``Matcher``, the limit of tokens is ignored."""
         tokens, twin = self.tokens, self._twin
         if twin is None:
             assert isinstance(self.automaton, _Configurations)

@@ -1,6 +1,6 @@
-"""``UNCONSTRAINED``: the word for a row of a batch without a constraint, wherever rows have constraints.
+"""``UNCONSTRAINED``: the value for a row of a batch without a constraint, wherever rows have constraints.
 
-It is a value of its own, because ``None`` is often a mistake (a name that was not set), and a str is a pattern.
+It is a separate value, because ``None`` is often a mistake (a name that was not set), and a str is a pattern.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ class Unconstrained(enum.Enum):
 
 
 UNCONSTRAINED = Unconstrained.UNCONSTRAINED
-"""In place of an automaton in ``ConstraintLogitsProcessor([...])``, or of a target of ``Generator``: any text."""
+"""Stands for any text, in place of an automaton in ``ConstraintLogitsProcessor([...])`` or of a target of
+``Generator``.
+"""
 FREE = UNCONSTRAINED.value
-"""What ``ConstraintLogitsProcessor`` takes for it, too."""
+"""A str that ``ConstraintLogitsProcessor`` takes as ``UNCONSTRAINED``."""

@@ -124,8 +124,8 @@ class CompiledRequests:
         self._lock = threading.Lock()
 
     def automaton(self, request: Request, ends: Sequence[int]) -> TokenAutomaton:
-        """The request's automaton, whose texts end with any of ``ends``; a named automaton is taken as it is. Raises
-        the errors of ``constraint`` and ``compile``.
+        """The request's automaton, compiled if necessary. Its texts end with any of ``ends``; a named automaton keeps
+        its own end tokens. Raises the errors of ``Request.constraint`` and ``compile``.
         """
         if request.kind == "named" and request.text in _named:
             return _named[request.text]
@@ -144,7 +144,7 @@ class CompiledRequests:
         return made
 
     def known(self, request: Request, ends: Sequence[int]) -> TokenAutomaton | None:
-        """The automaton if it is cached; this counts as a use."""
+        """The automaton if it is cached, else None. The call counts as a use of the automaton."""
         key = request, tuple(sorted(set(ends)))
         with self._lock:
             found = self._kept.get(key)
@@ -192,10 +192,10 @@ class RequestMatcher:
 
     If the matcher raises an error, for example because it exceeds its budget, only this request fails: its mask allows
     all tokens but the end tokens, and the chosen token is then rejected, which engines treat as an error of the
-    request. The reason is logged. MaskBufferError is raised instead, because the buffer belongs to all requests.
+    request. The reason is logged. Only MaskBufferError is raised, because the buffer belongs to all requests.
 
-    ``row_source`` is what ``fill_step`` takes the request's mask from: a matcher of the native core; this object, if
-    the matcher is Python's; None after a failure.
+    ``row_source`` is the object from which ``fill_step`` takes the request's mask: the native matcher; this object, if
+    the matcher is written in Python; None after a failure.
     """
 
     __slots__ = ("_ends", "_native", "failure", "matcher", "row_source")
@@ -212,7 +212,7 @@ class RequestMatcher:
         return self.matcher.is_terminated() or self.matcher.max_tokens_left == 0
 
     def accept(self, token: int) -> bool:
-        """Accept a token; ``failure`` is the reason for a rejection that is not the constraint's."""
+        """Accept a token; False if it is rejected. If the matcher itself fails, ``failure`` has the reason."""
         if self.failure:
             return False
         try:
@@ -222,7 +222,9 @@ class RequestMatcher:
             return False
 
     def accept_until_over(self, tokens: Sequence[int]) -> bool:
-        """Accept tokens up to the end of the text and ignore those after it; False as in ``accept``."""
+        """Accept tokens up to the end of the text and ignore those after it; False if a token is rejected, as in
+        ``accept``.
+        """
         if self.failure:
             return False
         if self._native is None:
@@ -251,7 +253,7 @@ class RequestMatcher:
                 bitmask[row, end // 32] &= ~np.int32(np.uint32(1 << end % 32).view(np.int32))
 
     def validate(self, tokens: Sequence[int]) -> int:
-        """How many of these drafts would be accepted.
+        """How many of these draft tokens would be accepted.
 
         Returns 0 if the matcher raises: drafts are guesses, and ``accept`` reports the error for the chosen tokens.
         """
@@ -271,11 +273,12 @@ class RequestMatcher:
 def fill_step(
     bitmask: Any, served: Sequence[RequestMatcher | None], rows: Sequence[int] | None = None
 ) -> None:
-    """Write the masks of an engine's step: that of each request into its row, or of request i into row i.
+    """Write the masks of an engine's step into ``bitmask``: the mask of ``served[i]`` into row ``rows[i]``, by default
+    into row i.
 
-    In the row of a text that is over, of a request that has failed and of no request (None) everything is allowed. All
-    masks are computed in one native call, which gives up the GIL if it takes long. If it raises, the masks are made one
-    by one, and the request whose matcher raises fails alone. Raises MaskBufferError for a wrong buffer.
+    A row allows every token if its text is over, if its request has failed before, or if it has no request (None). All
+    masks are computed in one native call, which gives up the GIL if it takes long. If this call raises, the masks are
+    computed one by one, and only the request whose matcher raises fails. Raises MaskBufferError for a wrong buffer.
     """
     sources = [None if each is None else each.row_source for each in served]
     try:

@@ -8,7 +8,7 @@ languages by these names and compiles them for the model's tokens.
 An error of one request must not stop the engine. If no token is both allowed and scored, or a budget is exceeded, the
 error is logged, and only tokens that the constraint forbids get finite logits: the engine rejects the one that is
 chosen and ends that request with an error. If nothing is forbidden, because the request has no constraint, only the end
-tokens do.
+tokens get finite logits.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class NamedScores:
         self._compiled: dict[tuple[str, tuple[int, ...]], ScoreSource] = {}
 
     def text(self, asked: Asked, ends: Sequence[int], constrained: bool) -> ScoredText:
-        """The scores of a new text, which any of ``ends`` may end; ``constrained``: whether it has a constraint."""
+        """The scores of a new text that any of ``ends`` may end. ``constrained``: whether the text has a constraint.
+        Raises the errors of ``compile``.
+        """
         key = asked.name, tuple(sorted(set(ends)))
         if key not in self._compiled:
             self._compiled[key] = compile(self._weighted[asked.name], self._vocabulary_of(key[1]))

@@ -91,8 +91,8 @@ class TextRows:
         self.error: Exception | None = None
 
     def masks_or_end(self, masks: Callable[[Ids], Ids], ids: Ids) -> Ids:
-        """``masks(ids)``, for ``masks`` one of the two methods below. If it raises, its error is stored in ``error``
-        and logged, and from then on only end tokens are allowed.
+        """Return ``masks(ids)``, where ``masks`` is one of the two methods below. If it raises, the error is stored in
+        ``error`` and logged, and from then on only end tokens are allowed.
         """
         if self.error is None:
             try:
@@ -152,7 +152,9 @@ class TextRows:
                     raise nothing_scored(f" of row {row}")
 
     def added(self, row: int) -> npt.NDArray[np.float32] | None:
-        """The scores of the last masks that are added to a row's logits; None if there are none."""
+        """The weighted scores that belong to the last masks of a row and are added to its logits, float32 (V,); None if
+        there are none.
+        """
         found = self._rows[row]
         return None if found is None else found.scores * self._weight
 
@@ -170,7 +172,9 @@ class TextRows:
         check_width(width, self.vocab_size, vocabulary="the constraint's vocabulary", remedy=self._remedy)
 
     def apply(self, scores: Any, masks: Ids) -> None:
-        """Mask rows of logits on the CPU in place. Raises LogitsError if no finite logit is left."""
+        """Add the scores to rows of logits on the CPU and mask them, in place. Raises LogitsError if no finite logit is
+        left.
+        """
         for place, each in enumerate(scores[None] if scores.ndim == 1 else scores):
             more = self.added(place)
             if more is not None:
@@ -189,7 +193,9 @@ class TextRows:
 
 
 def check_scores(name: str, vocabulary: Vocabulary, scores: ScoreSource | None, weight: float) -> None:
-    """Refuse scores of another vocabulary, and a weight that is not finite; ``name``: of the class in messages."""
+    """Raise VocabularyMismatchError for scores of another vocabulary, and ArgumentValueError for a weight that is not
+    finite. ``name``: the name of the class in messages.
+    """
     if not abs(weight) < np.inf:
         refuse(name, "scores_weight", weight, "finite", ArgumentValueError)
     if scores is not None and scores.vocabulary != vocabulary:
