@@ -12,12 +12,11 @@ adjacent to the last token. For each pair of the first two components two masks 
 
     mask = begins | (continues & followers(last token))
 
-Invariant (*exactness*, docs/project/conventions.md, for canonical sequences): a token is allowed if and only if the
-tokens so far, followed by it, are a prefix of a canonical sequence of the language. The constraint and the tokenizer
-can block each other although each of them alone has a continuation. So a depth-first search, which tries the tokens
-nearest to acceptance first, decides whether a path leads to acceptance. One path decides for a whole group of tokens:
-each token that the path's first token may follow is alive. The search is exhaustive: a token for which it finds no path
-is dead.
+Invariant (convention 7, *exactness*, for canonical sequences): a token is allowed if and only if the tokens so far,
+followed by it, are a prefix of a canonical sequence of the language. The constraint and the tokenizer can block each
+other although each of them alone has a continuation. So a depth-first search, which tries the tokens nearest to
+acceptance first, decides whether a path leads to acceptance. One path decides for a whole group of tokens: each token
+that the path's first token may follow is alive. The search is exhaustive: a token for which it finds no path is dead.
 
 Cost. Three passes over a mask where the masks are known, and 0.3 ms more for a last token that was not used recently;
 milliseconds to seconds for each new pair of states. Rejected: masks that look only one step ahead (they lead into dead

@@ -42,10 +42,11 @@ class Sampling:
             raise DecodingError(f"top_p={self.top_p} is no share of the probability: let it lie in (0, 1]")
 
     def with_temperatures(self, scores: torch.Tensor, temperatures: Sequence[float | None]) -> torch.Tensor:
-        """Scores with a separate temperature for each row.
+        """Scores of shape (rows, width), scaled by a separate temperature for each row.
 
-        Sampling from them with these settings is sampling from ``scores`` at ``temperatures``
-        (``matcher.temperature``). ``None`` is the temperature of the settings; 0 keeps only the most probable token.
+        Sampling from the result with these settings is the same as sampling from each row of ``scores`` at its own
+        temperature (``matcher.temperature``). ``None`` is the temperature of the settings; 0 keeps only the most
+        probable token.
         """
         if not self.do_sample or all(each is None for each in temperatures):
             return scores

@@ -16,7 +16,7 @@ from tokenfst.errors import ModelError
 
 
 class TokenTree:
-    """``tokens`` and ``parents`` by node; the children of -1 are the first tokens."""
+    """A tree of tokens. ``tokens``, ``parents``: by node. The children of the root, -1, are the first tokens."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -58,8 +58,8 @@ class TokenTree:
         return range(first, len(self))
 
     def children(self, node: int) -> dict[int, int]:
-        """The children of ``node`` by token, in the order in which they were added; of several with one token, the
-        last.
+        """The children of ``node`` by token, in the order in which they were added. If several have the same token, the
+        result has the last of them.
         """
         return self._children[node + 1]
 

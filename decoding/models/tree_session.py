@@ -27,8 +27,9 @@ except ImportError as error:
 
 
 def tree_session(session: Session) -> TreeSession:
-    """``session`` itself if it is a tree session, else a wrapper that expands paths to rows; for sessions of
-    one row.
+    """``session`` itself if it scores trees, else a wrapper that expands paths to rows (``Branches``).
+
+    Raises ``ModelError`` if a wrapper is needed and the session has more than one row.
     """
     if isinstance(session, TreeSession) and getattr(session, "sees_trees", True):
         return session
@@ -38,8 +39,8 @@ def tree_session(session: Session) -> TreeSession:
 def tree_sessions(
     model: LanguageModel, prompts: list[list[int]], written: list[list[int]] | None = None
 ) -> list[TreeSession]:
-    """One session for all prompts if the model supports trees, else one for each; rows include the text already
-    ``written``.
+    """One session for all prompts if the model supports trees, else one session for each prompt. Rows consist of the
+    prompt and the text already ``written``.
     """
     after = [[] for _ in prompts] if written is None else written
     session = start_after(model, prompts, after)

@@ -146,7 +146,7 @@ class Hmm:
 
     @property
     def emitted(self) -> torch.Tensor:
-        """(V, H): the same numbers, contiguous by token."""
+        """(V, H): the transpose of ``emission``, contiguous."""
         return self._emitted
 
     @property

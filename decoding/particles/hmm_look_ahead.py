@@ -69,7 +69,7 @@ class Place:
 
 
 class HmmLookAhead(ScoreSource):
-    """``language`` under ``hmm``: ``scores_into`` of its ``matcher()`` adds the look-ahead to logits.
+    """The look-ahead of ``hmm`` over ``language``, as scores of tokens: ``matcher().scores_into`` adds them to logits.
 
     ``language``: regular; its texts have weight 1 if it has no weights. Raises ``ConstraintError`` for a weighted
     language that is not deterministic, ``EmptyLanguageError`` if the model gives all of its texts probability zero,

@@ -68,7 +68,7 @@ FLOOR = -60.0
 _CHUNK = 1 << 23
 """The number of elements in one temporary array of a step."""
 _WIDE = 4
-"""A token set with more than one in ``_WIDE`` of all tokens is multiplied as a whole, not gathered."""
+"""A token set with more than 1/``_WIDE`` of all tokens is multiplied as a whole, not gathered."""
 
 
 class HmmProduct:

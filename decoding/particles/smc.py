@@ -60,7 +60,7 @@ ProposalName = Literal["lcd", "gcd", "p-gcd"]
 PROPOSALS = get_args(ProposalName)
 
 _PLOTTED, _PLOTTED_BYTES = 10, 20
-"""Texts in a plot, and bytes of each."""
+"""The maximum number of texts in a plot, and of bytes that are shown of each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Rows with exact numbers of tokens (globally constrained decoding), and the choice between the kinds of rows.
 
-``start_rows`` gives every decoder its rows: based on matchers, whose budgets use distances (``ConstraintRows``), or on
-exact reachability (``ReachRows``, over ``Reach``). The lengths mean:
+``start_rows`` gives every decoder its rows: based on matchers, whose token limits use distances (``ConstraintRows``),
+or on exact reachability (``ReachRows``, over ``Reach``). The values of ``length`` mean:
 
     "at_most"                       up to n tokens, the end token counted; a text of n tokens needs none
     "exact"                         a text of exactly n tokens; the end token is never chosen

@@ -115,7 +115,8 @@ class Rows(ABC):
         """Set the scores, of shape (rows, width), of forbidden tokens to -inf in place, and return them.
 
         ``max_new_tokens``: for this mask only, the remaining tokens of each row in place of its own limit. The mask has
-        the tokens after which ``max_new_tokens - 1`` tokens suffice. A row for which none suffice allows nothing.
+        the tokens after which ``max_new_tokens - 1`` tokens suffice. A row that these tokens cannot complete allows
+        nothing.
         """
 
     @abstractmethod

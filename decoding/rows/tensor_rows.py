@@ -1,13 +1,14 @@
 """Exact numbers of tokens on any finite automaton by matrix products, for a batch on any device.
 
 Globally constrained decoding as in its paper, over ``TokenEdges``. For every row the *set* of states that it may be in
-is kept, so nondeterministic automata need no determinization, and masks are computed on the device of the logits.
+is kept, so nondeterministic automata need no determinization, and masks are computed on the device of the logits. With
+f the accepting states:
 
     alpha_t(., x) = 1{T_inᵀ (T_outᵀ alpha_{t-1}(., x_{t-1}) ∘ B_f)}        the states after each token x
-    beta_n = f,   beta_{t-1} = 1{T_out ((T_in beta_t) ∘ (B_f 1))}           those that r more tokens complete
+    beta_n = f,   beta_{t-1} = 1{T_out ((T_in beta_t) ∘ (B_f 1))}           those that the tokens left complete
     m_t = 1{alpha_tᵀ beta_t}                                                the mask
 
-Data. T_out and T_in have a single 1 in each column and row: their products are look-ups by ``source`` and ``target``.
+Data. T_out has a single 1 in each column, T_in in each row: their products are look-ups by ``source`` and ``target``.
 B_f is stored as the distinct token sets, a sparse matrix, and the number of the set of each edge. alpha_t is never
 computed for all tokens. The mask needs the edges that lead from alpha to beta, and their tokens,
 

@@ -1,4 +1,4 @@
-"""Token scores under weighted languages: for each next token a log weight, where a language gives one bit.
+"""Token scores under weighted languages: a log weight for each next token, in place of the one bit of a mask.
 
 A walk visits nodes. A node has a score for each token, which is -inf where the token leads out of the language.
 ``ScoreMatcher`` walks one text and adds scores to logits in place.

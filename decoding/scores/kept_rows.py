@@ -24,7 +24,7 @@ class KeptRows(ScoreSource, Generic[N]):
     """A walkable source of scores whose rows are cached. May be shared by threads."""
 
     start: N
-    """The node that walks begin at."""
+    """The node at which walks begin."""
 
     def __init__(self, vocabulary: Vocabulary, budget: Budget) -> None:
         self.vocabulary, self.budget = vocabulary, budget

@@ -11,10 +11,10 @@ Sums of ``pushed`` select the k rows that continue. Results are ranked by the tr
 score on request. With ``alpha_min=0, gamma=inf`` nothing is pushed before the limit forces it.
 
 Rules. The search starts with one live row for each prompt, and extends distinct rows by distinct tokens, so no two rows
-are ever equal. An end token ends a row if it is among the k best candidates of its prompt, and has its own score; the k
-best other candidates continue. A text of all T tokens is complete without an end token. Ranking divides by ``length **
-length_penalty``. A prompt is settled when no live row can beat the sequences that were found: stopping early does not
-change the result.
+are ever equal. The score of an end token is its log-probability, without a push. It ends a row if it is among the k
+best candidates of its prompt; the k best candidates without an end token continue. A text of all T tokens is complete
+without an end token. Ranking divides by ``length ** length_penalty``. A prompt is settled when no live row can beat the
+sequences that were found: stopping early does not change the result.
 
 Invariant (soundness, for every k >= 1): each live row has an accepted completion within the remaining tokens, since the
 masks allow nothing else. So after each step each prompt has a live row or a finished one, and the last step finishes

@@ -45,7 +45,7 @@ class BeamTrace:
 
     def draw(self, prompt: int = 0, title: str = "", max_states: int = 200) -> Drawing:
         """The prefixes that were kept, as a tree: an arrow adds a token and shows ln of its probability. A doubled
-        circle is a sequence that ended; another prefix without arrows was pruned. End tokens are not drawn.
+        circle is a sequence that ended; any other prefix without outgoing arrows was pruned. End tokens are not drawn.
 
         Raises ``DrawingError`` for an empty trace and for more than ``max_states`` prefixes.
         """

@@ -1,8 +1,8 @@
 """Drafts of speculative decoding: trees of tokens that may come next, with the masks along them.
 
-A draft is grown by a small model, level by level, with each node's tokens drawn from the masked and filtered
-distribution there. Or it is written by a ``Proposer``, which predicts text without a model, for instance by copying
-from the prompt.
+Either a small model grows the draft level by level: it draws each node's children from the masked and filtered
+distribution after the node. Or a ``Proposer`` writes the draft, which predicts text without a model, for instance by
+copying from the prompt.
 
 Invariants. Every token of a draft is allowed at its position. The mask of a position is computed once and shared by the
 draft, which draws by it, and the target, which verifies by it. Tokens without an alternative are appended at once and
@@ -153,8 +153,8 @@ class DraftTree:
 
 
 class LaggingSession:
-    """A session of one row that lags behind the settled tokens by the tokens of its next call (``unseen``), with a
-    draft tree after them. ``calls`` counts the model's calls.
+    """A session of one row with a draft tree after it. The row may lag behind the settled tokens: the next call of the
+    model also reads those that are missing (``unseen``). ``calls`` counts the model's calls.
     """
 
     def __init__(self, model: LanguageModel, prompt: list[int]) -> None:

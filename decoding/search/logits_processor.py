@@ -122,7 +122,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._width = self._vocab_size
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, in this process or another one, follows no call yet."""
+        """Copies, in this process or another one, start without any decoding loop."""
         return self._anew, ()
 
     @checked

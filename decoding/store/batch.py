@@ -34,13 +34,13 @@ from tokenfst.errors import ConstraintError, PatternError, StoreError, TokenfstE
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _AT_ONCE = 16
-"""The number of lines that a process receives at a time; it gets more when it has fewer than these left."""
+"""The number of lines that a process receives at a time. It receives more when it has fewer than this left."""
 _THREADS = 8
 """The number of lines that a process works on at a time: one compiles, the others wait for the store."""
 _STACK = 64 << 20
-"""Bytes of a thread's stack, of which it takes what it needs: front ends are recursive."""
+"""Maximum bytes of a thread's stack, which is large because front ends are recursive. Unused bytes take no memory."""
 _FAULT = 70
-"""The exit status of a process that met a fault of tokenfst."""
+"""The exit status of a process in which a thread raised an unexpected error."""
 
 _NO_START = (
     "the processes of a batch do not start: Python says why on stderr. A script must call compile_batch below "

@@ -7,8 +7,9 @@ that it does not get. Of the others, the least recently used are removed until t
 
 Mapped files are verified like all others, including the digest. But unlike data that was read, a mapped file can change
 afterwards: anyone who may write into the folder can crash the processes that map its files. So the folder is created
-for its owner only, and a folder that belongs to another user is rejected. So is one behind a symbolic link of another
-user: files there whose names look like ours, such as those of other caches by content, would be evicted.
+for its owner only, and a folder that belongs to another user is rejected. A folder behind a symbolic link of another
+user is rejected, too: it may contain files of other programs whose names look like ours (other caches also use digests
+as names), and eviction would remove them.
 
 Rejected: removing mapped files, which Linux allows: their memory would not be freed, and the limit would not hold.
 """

@@ -108,7 +108,7 @@ class Document:
         return cls(kind, text, options, str(members.get("id", "")))
 
     def constraint(self, vocabulary: Vocabulary, budget: Budget | None = None) -> Constraint:
-        """The constraint that the front end makes of it. Raises the errors of the front end."""
+        """The constraint that the front end makes of the document. Raises the errors of the front end."""
         options = dict(self.options)
         if self.kind == "regex":
             options["flags"] = _flags(options.get("flags", ""))
@@ -121,7 +121,7 @@ class Document:
     def digest(self, vocabulary: Vocabulary, options: Mapping[str, Any]) -> str:
         """The name under which a store records its key, for a vocabulary and options of ``compile``.
 
-        The order of members of JSON objects is significant. Raises ``ConstraintError`` if it is not JSON.
+        The order of members of JSON objects is significant. Raises ``ConstraintError`` if the document is not JSON.
         """
         told = [
             self.kind,

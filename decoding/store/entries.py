@@ -130,7 +130,9 @@ def automaton_of(
 
 
 def expanded(automaton: Automaton) -> Automaton:
-    """The automaton with its tables, if there are any: one stack must be enough, and each byte be a token."""
+    """The expanded automaton; or the automaton itself if it has no finite tables, because one stack is not enough or
+    because some byte is not a token.
+    """
     try:
         return automaton.expand()
     except ConstraintError:

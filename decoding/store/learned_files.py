@@ -86,7 +86,9 @@ class LearnedFiles:
             self._place.remove(each.name)
 
     def verify(self, remove: bool) -> Iterator[tuple[str, ArtifactError]]:
-        """The damaged files."""
+        """The paths of the damaged files with their errors. If ``remove`` is set, the files are removed; those that
+        were written again in the meantime are neither removed nor returned.
+        """
         for each, key in self._all():
             try:
                 self._read(each.name, key)

@@ -227,8 +227,8 @@ class Store:
     def put(self, key: Key, automaton: Automaton, *, replace: bool = False) -> bool:
         """Store an automaton under the key of its constraint: its tables if it is expanded, else its program.
 
-        When this returns, the entry is durable. Returns False if there was an entry already; that one is kept, unless
-        it is to be ``replace``d: then readers get the old or the new one, and the result is True.
+        When this returns, the entry is durable. Returns False if there was an entry already, which is kept. With
+        ``replace``, an existing entry is replaced, readers get the old or the new one, and the result is True.
         """
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
@@ -407,7 +407,9 @@ class Store:
         return prune(self._place, self._learned, self.contains, max_bytes, unused_days)
 
     def by_turns(self, turn: threading.Lock) -> Store:
-        """This store for threads of which one computes at a time, the one that has ``turn`` (``turns``)."""
+        """This store for threads of which only the one that holds the lock ``turn`` computes. The lock is released
+        during accesses to the storage (``turns``).
+        """
         found = Store(**self._made_of)
         found._use(ByTurns(found._place, turn))
         return found

@@ -47,7 +47,7 @@ class Pruned:
 
 def verify(place: Place, read: Callable[[str], object], remove: bool) -> Iterator[Damage]:
     """The damaged entries of ``Store.verify``. ``read``: reads and checks the entry of a key, or raises. An entry that
-    was written again before it could be removed is passed over: it is another one now.
+    was written again before it could be removed is skipped, because it is another one now.
     """
     for each in place.list(ENTRIES):
         key = key_at(each.name)

@@ -1,6 +1,6 @@
 """Token automata as pictures: one edge for each pair of states, labelled with some of its tokens.
 
-End tokens are not drawn: doubled circles accept.
+End tokens are not drawn: doubled circles are the states that accept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Arc = tuple[int, int, int]
 def draw_arcs(
     vocabulary: Vocabulary, arcs: Iterable[Arc], start: int, accepting: list[int], title: str
 ) -> Drawing:
-    """A picture of arcs. Linear time."""
+    """A picture of an automaton with these arcs, start state and accepting states. Linear time."""
     between: dict[tuple[int, int], list[int]] = {}
     for source, token, target in arcs:
         between.setdefault((source, target), []).append(token)

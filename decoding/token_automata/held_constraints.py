@@ -2,10 +2,11 @@
 
 Masks need neither. ``explain``, ``captures`` and ``repr`` of a matcher ask the constraint; ``save``, ``expand`` and
 ``pickle`` ask the program. The expressions of a schema take about ten times the memory of its text, and its program
-twice. So what can be made again from the schema (``Constraint.recipe``) is held weakly: as long as somebody else holds
-it, that object is used. Later an equal one is made when it is needed, and the last few constraints are kept. A program
-that is made again has the same instructions: they depend on the schema alone (docs/decisions/042), so an automaton
-always writes the same bytes. Everything else is held as it is.
+twice. So if a constraint can be made again from its schema (``Constraint.recipe``), an automaton holds the constraint
+and its program by weak references only. As long as another object holds them, they are used; later equal ones are made
+when they are needed, and the last few constraints are kept. A program that is made again has the same instructions,
+because they depend on the schema alone (docs/decisions/042), so an automaton always writes the same bytes. Constraints
+without a recipe are held by normal references.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tokenfst.common.clock_cache import Recent
 
 @dataclass(slots=True, eq=False)
 class HeldConstraint:
-    """A constraint, or a recipe: a call without arguments that makes it again."""
+    """A constraint; or a recipe, which is a function without arguments that makes the constraint again."""
 
     source: str
     constraint: Constraint | None
@@ -41,7 +42,7 @@ class HeldConstraint:
         return self.constraint is not None and self.constraint.has_temperature
 
     def get(self) -> Constraint:
-        """The constraint. If it is made again and exceeds its budget now, raises ``BudgetExceeded``."""
+        """The constraint, made again if necessary. Raises ``BudgetExceeded`` if it exceeds its budget this time."""
         found = self.seen() if self.seen is not None else self.constraint
         if found is None and self.recipe is not None:
             found = _made_again.get(self, self.recipe)
@@ -68,7 +69,9 @@ _made_again: Recent[HeldConstraint, Constraint] = Recent(4)
 
 
 def hold(constraint: Constraint, native: TokenAutomaton, program: Program | None = None) -> None:
-    """Let the core's automaton hold its constraint; and its ``program``, if that is the constraint's own."""
+    """Let the core's automaton hold its constraint. ``program``: the constraint's own program, which is then held
+    weakly if the constraint has a recipe.
+    """
     recipe = constraint.recipe()
     if recipe is None:
         native.held_constraint = HeldConstraint(constraint.source, constraint)
@@ -85,11 +88,11 @@ def held_by(native: TokenAutomaton) -> HeldConstraint | None:
 
 
 def held_program(native: TokenAutomaton, program: Program | None) -> Program | HeldProgram | None:
-    """What to keep of the program of a core's automaton."""
+    """The weakly held program of a core's automaton if it has one, else ``program``."""
     known = getattr(native, "made_from", (None, program))[1]
     return known if isinstance(known, HeldProgram) else program
 
 
 def program_of(held: Program | HeldProgram) -> Program:
-    """A program that may be held weakly."""
+    """The program itself, made again if it is held weakly and gone."""
     return held.get() if isinstance(held, HeldProgram) else held

@@ -86,7 +86,8 @@ def merge(native: _native.TokenAutomaton, learned: dict[str, Any] | None = None)
 
 @contextmanager
 def alone(path: str | PathLike[str]) -> Iterator[None]:
-    """A file lock: one process at a time updates the files of a folder, where the system has such locks.
+    """A context with a lock on the folder of ``path``, so that one process at a time updates files there. Does nothing
+    where the system has no such locks (Windows).
 
     Raises ``ArtifactError``.
     """

@@ -1,8 +1,9 @@
 """Token sequences as input of a constraint's capture reading, and the temperature that its rules set for the next
 token.
 
-A reading reads bytes, special tokens, and the ends of tokens, where the number of tokens is bounded. If the last query
-for a constraint ended a few tokens earlier, its run is continued; otherwise the tokens are read from the first one.
+The input of a reading consists of bytes, special tokens and the ends of tokens; the ends matter where the constraint
+bounds the number of tokens. If the last query for a constraint ended a few tokens earlier, its run is continued;
+otherwise the tokens are read from the first one.
 
 Cost: in a forward loop ``temperature`` reads the bytes of one token per call; after ``rollback`` and in forks it reads
 the whole text once.

@@ -1,6 +1,6 @@
 """How a matcher is shown: ``repr(matcher)``, and a table of facts in a notebook.
 
-Nothing is computed for it: not a mask, not a distance, no state that the matcher has not reached.
+Showing a matcher computes nothing: no mask, no distance, no state that the matcher has not reached.
 """
 
 from __future__ import annotations

@@ -144,8 +144,8 @@ class TokenAutomaton:
     def program(self) -> Program | None:
         """The program that the automaton was composed from; ``None`` if it was made from finished tables.
 
-        If the constraint is a schema that nobody holds any longer, it is read again, which may raise as ``json_schema``
-        does.
+        If the constraint is a schema that no other object holds any longer, it is read again. This may raise the errors
+        of ``json_schema``.
         """
         return None if self._program is None else program_of(self._program)
 

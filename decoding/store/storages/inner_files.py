@@ -16,9 +16,11 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 _PATIENCE = 5.0
-"""Seconds after which a lock is not waited for any more: who may only read a folder can lock it, too."""
+"""Maximum number of seconds to wait for a lock. There is a maximum because every process that may read a folder can
+lock it.
+"""
 _MOMENT = 0.02
-"""The same for the next ``_HURRIED`` seconds."""
+"""The maximum during the ``_HURRIED`` seconds after a wait that failed."""
 _HURRIED = 60.0
 _PAUSE = 0.001
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -51,7 +53,7 @@ def open_inner(root: Path, name: str) -> int:
 
 def plain_path(root: Path, name: str) -> Path:
     """The path of ``name`` below ``root``. Raises OSError if a folder on the way is a link. Unlike ``open_inner``, this
-    does not prevent that one is put there afterwards.
+    does not prevent others from putting a link there afterwards.
     """
     path = root
     for folder in name.split("/")[:-1]:
@@ -76,12 +78,12 @@ def _refused() -> OSError:
 
 
 class FolderLocks:
-    """Locks on folders among processes, shared or ``alone``. Where there are no such locks (Windows, some network file
-    systems), or somebody holds one for long, it goes on without.
+    """Locks on folders among processes, shared or exclusive (``alone``). If there are no such locks (Windows, some
+    network file systems), or another process holds a lock for long, the caller proceeds without a lock.
 
-    Locks are held for less than a millisecond. So after one was waited for in vain, the next ones, for a minute, are
-    given only a moment: who holds locks for ever delays a process by ``_PATIENCE`` seconds a minute, however many files
-    it writes or removes.
+    Locks are held for less than a millisecond. So after a wait has failed, the waits of the next minute are very short
+    (``_MOMENT``): a process that never releases its lock delays others by about ``_PATIENCE`` seconds a minute and a
+    moment for each file that they write or remove.
     """
 
     def __init__(self) -> None:
@@ -89,7 +91,7 @@ class FolderLocks:
 
     @contextmanager
     def locked(self, folder: Path, *, alone: bool = False) -> Iterator[None]:
-        """A context with a lock on a folder."""
+        """A context with a lock on a folder: exclusive if ``alone``, else shared."""
         if fcntl is None:
             yield
             return

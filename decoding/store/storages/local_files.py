@@ -4,14 +4,15 @@ A file is written under a temporary name, flushed to the disk, and then hard-lin
 that exists. So a file is complete from the first moment, and the first writer wins. The folder is flushed before the
 call returns. Files left by a writer that died have names that start with a dot, and are never read as entries.
 
-Below the folder only regular files are read, and no symbolic link is followed (``inner_files``): who may write into one
-tenant's folder must not show another's files there.
+Below the folder only regular files are read, and no symbolic link is followed (``inner_files``): a tenant who may write
+into one folder must not make another tenant's files appear there.
 
-Who names a file holds a shared lock on the folder that it is in (``flock``), and who removes a file only if it is still
-the one that was listed holds an exclusive one. So no file is removed that was written in between.
+A writer holds a shared lock (``flock``) on a file's folder while it gives the file its name. ``remove_unchanged`` holds
+an exclusive lock while it checks and removes a file. So it never removes a file that was written in between.
 
-Rejected: ``open(..., "x")``, whose file exists before its content; ``rename``, where the last writer wins; to rename a
-file before it is removed, look at it, and name it back: a process that is killed meanwhile has removed it.
+Rejected: ``open(..., "x")``, whose file exists before its content; ``rename``, where the last writer wins; removal by
+renaming a file, checking it and renaming it back if it has changed, because a process that is killed in between has
+removed the file.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tokenfst.errors import StoreError
 
 _LEFT = ".tokenfst-"
 _OFTEN = 3600.0
-"""Seconds within which a file is not touched again."""
+"""Seconds after a touch in which a file is not touched again."""
 
 
 class LocalFiles:
@@ -134,7 +135,9 @@ class LocalFiles:
                     yield Listed(name, found.st_size, found.st_mtime, _version(found))
 
     def now(self) -> float:
-        """The folder's own clock, which may be another computer's: that of a file that is written for this purpose."""
+        """The time of the folder's own clock, which may be another computer's: the time of a file that is written for
+        this purpose.
+        """
         path = self._root / f"{_LEFT}{secrets.token_hex(8)}"
         try:
             try:

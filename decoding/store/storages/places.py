@@ -31,8 +31,8 @@ class Place(Protocol):
     url: str
 
     def read(self, name: str, *, fresh: bool = False) -> bytes | None:
-        """The complete file; None if there is none. ``fresh``: from the storage itself, not from a copy that fsspec
-        keeps on this computer (``filecache::s3://...``); such a copy is dropped.
+        """The content of the file; None if there is none. ``fresh``: read the storage itself, not a copy that fsspec
+        keeps on this computer (``filecache::s3://...``), and drop such a copy.
         """
 
     def exists(self, name: str) -> bool:
@@ -44,16 +44,17 @@ class Place(Protocol):
     def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
         """Create the file or replace it; readers get the old or the new content.
 
-        Unless it is ``lasting``, it may be missing or empty after a crash of the computer.
+        Unless ``lasting`` is set, the file may be missing or empty after a crash of the computer.
         """
 
     def remove(self, name: str) -> None:
         """Remove the file, if it exists."""
 
     def remove_unchanged(self, listed: Listed) -> bool:
-        """Remove a file unless it was written again since it was listed. Returns whether there is none any more.
+        """Remove a file unless it was written again since it was listed. Returns whether the file is gone.
 
-        Storages without such a request look right before they remove: what is written in between is removed.
+        Storages without such a request check the file immediately before they remove it: a file that is written between
+        the check and the removal is lost.
         """
 
     def touch(self, name: str) -> None:

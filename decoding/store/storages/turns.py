@@ -1,7 +1,7 @@
-"""A storage for threads of which one computes at a time.
+"""A storage for threads of which only one computes at a time.
 
-A thread has the *turn*, a lock, while it computes. ``ByTurns`` lets go of it while the storage is at work, so that
-another thread computes meanwhile: the time that disks and networks take overlaps with that of the processor.
+A thread holds a lock, the *turn*, while it computes. ``ByTurns`` releases the lock while the storage works, so that
+another thread can compute: the time of disks and networks overlaps with that of the processor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tokenfst.decoding.store.storages.places import Listed, Place
 
 
 class ByTurns:
-    """An implementation of ``places.Place`` over another one. The calling thread must have the turn."""
+    """An implementation of ``places.Place`` over another one. The calling thread must hold the turn."""
 
     def __init__(self, place: Place, turn: threading.Lock) -> None:
         self._place, self._turn = place, turn
