@@ -27,9 +27,11 @@ class DeviceGenerate:
 
     ``indices``: the automaton index of each prompt if there are several automata; all sequences that are returned for a
     prompt share it. If ``automaton`` was built with ``token_limits``, the text is always complete within
-    ``max_new_tokens``. ``generator``: the random generator, on the device. Raises ``TokenLimitError`` if a
-    constraint's shortest text is longer, ``StackDepthError`` if a stack overflowed, ``ValueError`` for beams,
-    encoder-decoder models and ``return_dict_in_generate``.
+    ``max_new_tokens``. ``check_every``: the number of steps between two tests whether all rows are finished.
+    ``generator``: the random generator, on the device. Calls raise ``TokenLimitError`` if a constraint's shortest text
+    is longer than ``max_new_tokens``, ``StackDepthError`` if a stack overflowed, ``VocabularyMismatchError`` if
+    ``generate`` has none of the vocabulary's end tokens, ``ValueError`` for beams, encoder-decoder models and
+    ``return_dict_in_generate``.
     """
 
     @checked

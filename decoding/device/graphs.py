@@ -29,7 +29,8 @@ WARM_UP = 3
 
 
 def batch_bucket(rows: int, largest: int = 4096) -> int:
-    """The bucket size for a batch: the next power of 2 up to 64, then the next multiple of 64.
+    """The bucket size for a batch: the next power of 2 up to 64, then the next multiple of 64 (or ``largest``, if that
+    is less).
 
     Raises ``StateError`` for more than ``largest`` rows, or none.
     """
@@ -78,7 +79,8 @@ class GraphedStep:
     """``automaton.step`` at temperature 0, as one CUDA graph for each bucket size and dtype of logits.
 
     ``largest``: maximum number of rows in a batch. Memory: the logits of each bucket that was used. The caller owns the
-    tensors that a call returns. Not thread-safe.
+    tensors that a call returns. Not thread-safe. Raises ``ConstraintError`` for an automaton whose steps may wait for
+    the host.
     """
 
     @checked

@@ -41,8 +41,9 @@ class Dialect:
 class Endpoint:
     """A server of OpenAI's interface, by its client: ``Generator(Endpoint(client, "name", server="sglang"))``.
 
-    ``model``: the name under which the model is served; by default the only one that the server lists. ``at_once``: the
-    number of concurrent requests of a batch.
+    ``model``: the name under which the model is served; by default the only one that the server lists. ``server``: the
+    kind of server, which determines how constraints are sent; see the module. ``at_once``: the number of concurrent
+    requests of a batch.
     """
 
     client: Any

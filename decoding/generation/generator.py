@@ -61,7 +61,9 @@ class Generator:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the model's tokens, as for ``compile(constraint, generator.vocabulary)``."""
+        """The vocabulary of the model's tokens, as for ``compile(constraint, generator.vocabulary)``. Raises ModelError
+        for a server.
+        """
         return self._host.vocabulary
 
     @overload

@@ -96,7 +96,10 @@ def multi_label(
     possible next items: the unused labels and the end. The list stops before a label whose probability is less than
     ``threshold`` (but not before ``min`` labels), or after ``max`` labels. A label's probability includes that an
     allowed end or separator follows: the end only after at least ``min`` labels, and a separator by the first tokens
-    that it has before a remaining label. Raises the errors of ``label_probabilities`` and ``multi_choice``.
+    that it has before a remaining label. Returns the labels in the order of the list.
+
+    ``separator``: the text between two labels. The other options are those of ``label_probabilities``. Raises the
+    errors of ``label_probabilities`` and ``multi_choice``.
     """
     if not 0 <= threshold <= 1:
         raise DecodingError(f"threshold={threshold} is not a probability")
@@ -135,7 +138,7 @@ def label_lists(
 ) -> LabelLists:
     """The ``beams`` most probable lists of different labels, or all lists if there are no more than that.
 
-    The probabilities of each label and of the end are those of ``multi_label``. Raises the errors of ``multi_label``.
+    The probabilities of each label and of the end, the other options and the errors are those of ``multi_label``.
     """
     if beams < 1:
         raise DecodingError(f"beams={beams} is out of range: it must be 1 or more")

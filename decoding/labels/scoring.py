@@ -80,10 +80,12 @@ def label_probabilities(
 ) -> LabelScores:
     """The probability of each label after each prompt.
 
-    ``leading_space="required"``: a space before every label, as after a prompt that ends with a word. ``end``: whether
-    an end token must follow; without it a label has the probability of all texts that start with it. ``encode``: a
-    function from the bytes of a text (UTF-8) to the tokenizer's own token ids, as for ``generate``; by default the
-    vocabulary's own byte-pair encoding. ``width``: the number of scores, if ``model`` is a function.
+    ``tokenization``: score only the tokenizer's own token sequence of each label (``"canonical"``), or sum over all of
+    its token sequences (``"all"``). ``leading_space="required"``: a space before every label, as after a prompt that
+    ends with a word. ``end``: whether an end token must follow; without it a label has the probability of all texts
+    that start with it. ``encode``: a function from the bytes of a text (UTF-8) to the tokenizer's own token ids, as for
+    ``generate``; by default the vocabulary's own byte-pair encoding. ``width``: the number of scores, if ``model`` is a
+    function.
 
     Raises ``ConstraintError`` and ``LabelError`` for invalid labels, ``TokenizationError`` if the tokenizer is not
     known or does not reproduce a label, ``BudgetExceeded`` beyond ``budget.positions`` nodes,

@@ -66,7 +66,7 @@ class WalkHistory(ABC, Generic[N]):
         return self._push(token)
 
     def accept_tokens(self, token_ids: Sequence[int]) -> bool:
-        """Advance by all of the tokens, or by none."""
+        """Advance by all of the tokens and return True; or by none, if one of them is not allowed, and return False."""
         tokens, before, all_accepted = self._read("accept_tokens", token_ids), len(self._tokens), False
         try:
             all_accepted = self._push_all(tokens) == len(tokens)

@@ -79,7 +79,7 @@ class FusedModel:
 
     @checked
     def start_after(self, prompts: list[list[int]], written: list[list[int]]) -> FusedSession:
-        """A session with a row for each prompt and the text generated after it, which is scored."""
+        """A session with a row for each prompt followed by the text ``written`` after it. Only the latter is scored."""
         session = start_after(self.model, prompts, written)
         rows = [_Row(self.scores.matcher()) for _ in prompts]
         for row, tokens in zip(rows, written, strict=True):

@@ -85,7 +85,7 @@ class TreeSession(Session, Protocol):
 
 
 class LanguageModel(Protocol):
-    """A model to decode from. ``width``: the number of scores per row."""
+    """A model to decode from. ``width``: the number of scores per row. ``device``: where the scores are."""
 
     @property
     def width(self) -> int: ...

@@ -271,7 +271,7 @@ class Hmm:
 
     @checked
     def sample(self, rows: int, length: int, generator: torch.Generator | None = None) -> torch.Tensor:
-        """(rows, length): token sequences drawn from the model."""
+        """int64 (rows, length): token sequences drawn from the model. ``generator``: on the model's device."""
         whole("Hmm.sample", "rows", rows, 0)
         whole("Hmm.sample", "length", length, 0)
         tokens = torch.empty(rows, length, dtype=torch.long, device=self.device)

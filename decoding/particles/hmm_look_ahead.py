@@ -71,9 +71,10 @@ class Place:
 class HmmLookAhead(ScoreSource):
     """The look-ahead of ``hmm`` over ``language``, as scores of tokens: ``matcher().scores_into`` adds them to logits.
 
-    ``language``: regular; its texts have weight 1 if it has no weights. Raises ``ConstraintError`` for a weighted
-    language that is not deterministic, ``EmptyLanguageError`` if the model gives all of its texts probability zero,
-    ``VocabularyMismatchError``, ``HmmError`` if the expectation is infinite, ``BudgetExceeded``.
+    ``language``: regular; its texts have weight 1 if it has no weights. ``vocabulary``: that of the model's tokens.
+    Raises ``ConstraintError`` for a weighted language that is not deterministic, ``EmptyLanguageError`` if the model
+    gives all of its texts probability zero, ``VocabularyMismatchError``, ``HmmError`` if the expectation is infinite,
+    ``BudgetExceeded``.
     """
 
     @checked

@@ -75,8 +75,9 @@ class HmmProduct:
     """The product of ``hmm`` and ``automaton`` for texts of ``max_new_tokens`` tokens: exactly (``"exact"``) or
     ``"at_most"``.
 
-    ``automaton`` and ``end_tokens`` are those of ``Horizon``, which is stored as ``horizon``; its states are used here,
-    int64 tensors of shape (rows,). All other tensors are on the device of ``hmm``.
+    ``automaton``, ``length`` and ``end_tokens`` are those of ``Horizon``, which is stored as ``horizon``. States are
+    those of the horizon, in int64 tensors of shape (rows,). All other tensors are on the device of ``hmm``. ``budget``:
+    its bytes bound the stored look-ahead.
 
     Raises ``VocabularyMismatchError`` if the two have different tokens, ``BudgetExceeded``, and the errors of
     ``Horizon``: ``TokenLimitError``, ``NondeterministicError``, ``ConstraintError``.

@@ -245,7 +245,8 @@ def distil_hmm(
 ) -> Training:
     """A hidden Markov model of the text that ``model`` writes after the prompts: ``count`` samples of each, then EM.
 
-    Samples are drawn by ``draw_samples`` for ``batch_prompts`` prompts at a time. ``training``: options of
+    Samples of at most ``max_new_tokens`` tokens are drawn by ``draw_samples``, for ``batch_prompts`` prompts at a time.
+    ``hidden_size``: the number of hidden states. ``generator``: on the model's device. ``training``: options of
     ``train_hmm``. The result stores its vocabulary, so that using it with another one raises an error.
     """
     every: Sequence[Sequence[int]] | torch.Tensor = prompts

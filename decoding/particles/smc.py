@@ -115,7 +115,8 @@ class Particles(Generations):
         return self.plot()
 
     def draw(self, count: int = 1, generator: torch.Generator | None = None) -> list[list[int]]:
-        """``count`` particles, drawn in proportion to their weights: approximate samples of the posterior.
+        """The tokens of ``count`` particles, drawn with replacement in proportion to their weights: approximate samples
+        of the posterior.
 
         Raises ``ParticleError`` if no particle was accepted.
         """
@@ -149,7 +150,8 @@ def smc(
     budget: Budget | None = None,
     width: int | None = None,
 ) -> list[Particles]:
-    """``particles`` weighted samples for each prompt, of at most, or exactly, ``max_new_tokens`` tokens.
+    """``particles`` weighted samples for each prompt, of at most ``max_new_tokens`` tokens (``length="at_most"``) or of
+    exactly that many (``"exact"``).
 
     ``model``: an argument of ``as_language_model`` (with ``width`` for plain functions). ``automata``: one for all
     prompts, or one for each. "lcd" and "gcd" also accept push-down automata and canonical tokenizations, but "gcd" does
@@ -157,8 +159,9 @@ def smc(
     model of the model's output after its prompts, over the same vocabulary; or finished products of the automata with
     it, for reuse. ``corrected``, ``potentials``, ``defensive``: options of P-GCD; see ``HmmProduct.log_weights``, the
     module, and ``ProductRows``. ``defensive`` is the share of tokens that are drawn as in GCD, as a safeguard against
-    wrong look-aheads. ``ess_threshold``: particles of a prompt are resampled after a step if their effective sample
-    size is below this share of k; 0 never, 1 (nearly) always. ``generator``: on the model's device.
+    wrong look-aheads. ``resampling``: the scheme (module ``resampling``). ``ess_threshold``: particles of a prompt are
+    resampled after a step if their effective sample size is below this share of k; 0 never, 1 (nearly) always.
+    ``generator``: on the model's device.
 
     Raises, before the model is called: ``TokenLimitError`` if no text fits, with the least feasible number of tokens;
     ``VocabularyMismatchError``; ``ParticleError`` for inconsistent options; ``HmmError`` if "p-gcd" has no ``hmm``.

@@ -56,8 +56,9 @@ def start_rows(
 ) -> Rows:
     """A row for each prompt, at the start.
 
-    ``automata``: one for all prompts, or one for each, over one vocabulary; or rows that were started elsewhere, which
-    are only checked for number and width. ``max_new_tokens``, ``length`` and ``count_end``: see the module.
+    ``prompts``: the number of prompts. ``width``, ``device``: of the scores that are masked. ``automata``: one for all
+    prompts, or one for each, over one vocabulary; or rows that were started elsewhere, which are only checked for
+    number and width. ``max_new_tokens``, ``length`` and ``count_end``: see the module.
 
     Raises ``DecodingError`` for inconsistent options, ``EmptyLanguageError``, ``TokenLimitError``, naming feasible
     numbers of tokens, ``VocabularyMismatchError``, ``ModelError`` if prompts and automata differ in number,

@@ -54,9 +54,10 @@ class TensorRows(Rows):
     """Rows over one automaton of edges, deterministic or not, completed by exactly or at most ``max_new_tokens``
     tokens.
 
-    ``edges``: without end tokens, over the tokens of ``vocabulary``. ``length`` and ``count_end`` as in ``reach_rows``.
-    Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, and ``TokenLimitError``, which
-    names the nearest feasible numbers of tokens.
+    ``edges``: without end tokens, over the tokens of ``vocabulary``. ``prompts``: the number of rows. ``width``,
+    ``device``: of the scores that are masked. ``length`` and ``count_end`` as in ``reach_rows``. Raises
+    ``DecodingError`` for options out of range, ``VocabularyMismatchError``, and ``TokenLimitError``, which names the
+    nearest feasible numbers of tokens.
     """
 
     @renamed(max_tokens="max_new_tokens")

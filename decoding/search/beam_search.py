@@ -141,7 +141,9 @@ def automata_beam_search(
     all prompts, or one for each; or rows that were started for them with this length (``rows.tensor_rows.TensorRows``
     for nondeterministic automata). ``max_new_tokens``: maximum number of tokens after the prompt, including the end
     token; with ``length="exact"`` exactly this many, without end token unless ``count_end`` (``rows.reach_rows``).
-    ``trace``: is filled with the beams of each step (``BeamTrace``, which also draws them).
+    ``num_beams``: the number k of rows that continue for each prompt. ``alpha_min`` (0 to 1) and ``gamma`` (positive)
+    determine the push, ``rank_by`` and ``length_penalty`` the ranking of results; see the module. ``trace``: is filled
+    with the beams of each step (``BeamTrace``, which also draws them).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
     ``TokenLimitError``, with a feasible ``max_new_tokens``, ``VocabularyMismatchError``, ``ModelError``. Later:

@@ -27,7 +27,8 @@ class BeamTrace:
     """The steps of one call: ``automata_beam_search(..., trace=trace)`` fills an empty ``BeamTrace()``.
 
     ``kept``: for each prompt, its beams after each step, best first; a settled prompt has no further steps.
-    ``finished``: for each prompt, the sequences that ended, in the order in which they did.
+    ``finished``: for each prompt, the sequences that ended, in the order in which they did. ``vocabulary``: that of the
+    search; None before it.
     """
 
     kept: list[list[tuple[Beam, ...]]] = field(default_factory=list)

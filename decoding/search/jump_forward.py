@@ -97,9 +97,12 @@ def generate(
     """Continue each prompt with a text of the constraint's language, of at most ``max_new_tokens`` tokens.
 
     ``model``: an argument of ``as_language_model`` (with ``width`` for plain functions). ``prompts``: token ids, one
-    row each. ``automata``: one for all, or one for each prompt. ``encode``, for ``jump_forward="canonical"``: a
-    function from the bytes of a text (UTF-8) to the tokenizer's own token ids without special tokens; by default the
-    vocabulary's own byte-pair encoding, which needs its ``split_pattern``.
+    row each. ``automata``: one for all, or one for each prompt. Decoding is greedy unless ``do_sample``;
+    ``temperature``, ``top_k`` and ``top_p`` are those of ``Sampling``, and ``generator`` is the random generator, on
+    the model's device. ``jump_forward``: whether forced tokens (True) or forced bytes (``"canonical"``) are appended
+    without the model; see the module. ``encode``, for ``jump_forward="canonical"``: a function from the bytes of a text
+    (UTF-8) to the tokenizer's own token ids without special tokens; by default the vocabulary's own byte-pair encoding,
+    which needs its ``split_pattern``.
 
     Raises, before the first call of the model: ``TokenLimitError``, with the least number that suffices, if no text is
     short enough, ``VocabularyMismatchError``, ``ModelError``, ``DecodingError`` and ``TokenizationError``. Later:

@@ -390,6 +390,7 @@ class TokenAutomaton:
         acceptance.
 
         ``trace.draw()`` is a heat map. The sequence is followed up to the first token that is not allowed.
+        ``max_new_tokens``: the limit of the matcher whose masks are shown.
         """
         return trace(self.matcher(max_new_tokens), tokens, self.vocabulary)
 

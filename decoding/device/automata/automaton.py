@@ -258,7 +258,8 @@ class DeviceAutomaton(DeviceMasks):
     ) -> tuple[Tensor, Tensor]:
         """``choose`` an allowed token for each row and advance by it: ``(tokens, states)``, int64 and int32 (B,).
 
-        The caller decrements ``max_new_tokens`` by one after each step.
+        Options are those of ``choose``; the default is greedy. The caller decrements ``max_new_tokens`` by one after
+        each step.
         """
         check_sampling(temperature, top_k, top_p, generator, self.device)
         if temperature == 0:
