@@ -7,14 +7,16 @@ flattened, words are their bytes, and shared parts are described by their conten
 facts (``assured``) are omitted.
 
 Rules and variables may be recursive, so they have no given order. They are distinguished as states of automata are, by
-partition refinement: each has a colour, at first whether it has the empty word, then the description of its body with
-colours in place of calls, until the partition is stable. Rules of one colour have the same words, and count as one.
-Sorted by colours, the program is traversed from its root, and rules are numbered in the order of visits. The
-description is that of the numbered bodies. If the partition is not stable after 32 rounds, the program is described as
-written: then one grammar written in two ways may have two digests, but two languages never share one.
+partition refinement. Each rule has a colour. The first colour says whether the rule has the empty word. Each round
+replaces it by the description of the rule's body with colours in place of calls, until the partition is stable. Rules
+of one colour have the same words, and count as one. The program is then traversed from its root, with unordered parts
+sorted by their colours, and rules are numbered in the order of visits. The description is that of the numbered bodies.
+If the partition is not stable after 32 rounds, the program is described as written: then one grammar written in two
+ways may have two digests, but two languages never share one.
 
-Cost: a SHA-256 of a few dozen bytes for each instruction; for those above a call, one for each round. Constraints
-of one kind have most of their parts in common, so descriptions are remembered by what they are made of.
+Cost: a SHA-256 of a few dozen bytes for each instruction; for those above a call, one for each round. Constraints of
+one kind have most of their parts in common, so descriptions are cached: the key is the kind of an instruction, its own
+data and the descriptions of its operands.
 
 Rejected: the native core's own numbers for expressions, which depend on the order of creation; hashing minimized
 automata, which costs as much as the artifact that the digest is to save.
@@ -58,7 +60,7 @@ _OWN = {
 """The number of trailing operands that are numbers, not nodes."""
 _TAGS = [op.name.encode() + b"\n" for op in Op]
 _MOST_REMEMBERED = 1 << 16
-"""Maximum number of remembered descriptions. At about 300 bytes each these are 20 MB; then all are forgotten."""
+"""Maximum number of cached descriptions: 20 MB at about 300 bytes each. When it is reached, the cache is cleared."""
 _machines: WeakKeyDictionary[Dfa, bytes] = WeakKeyDictionary()
 
 _Part = bytes | str
@@ -90,8 +92,8 @@ class _Told:
 _NOTHING = _Told(b"")
 _Remembered = dict[tuple[Any, ...], _Told]
 _remembered: dict[bool, _Remembered] = {False: {}, True: {}}
-"""Descriptions, by the kind of an instruction, its own data and the descriptions of its operands; apart for programs
-that constrain tokens, whose intersections are described differently.
+"""Cached descriptions, by the kind of an instruction, its own data and the descriptions of its operands. Programs that
+constrain tokens (True) have a cache of their own, because their intersections are described differently.
 """
 
 

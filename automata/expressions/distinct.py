@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tokenfst.automata.expressions.metering import Deadline
 
 _ENTRIES = 1 << 18
-"""Entries of the matrix that are computed and sorted between two checks of the clock."""
+"""The number of entries of the matrix that are computed and sorted between two checks of the clock."""
 
 
 class DistinctRows(NamedTuple):

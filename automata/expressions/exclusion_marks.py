@@ -1,5 +1,6 @@
-"""Marks for strings and other items that must differ from each other, which an automaton cannot remember but a sequence
-can.
+"""Marks of strings and other items that must differ from each other.
+
+No finite automaton can remember such items, so they are kept for each sequence.
 
 An expression marks where such strings end. The native core remembers their values for each sequence, and drops the
 parses in which a value occurs twice (docs/decisions/005-dynamic-exclusion.md).
@@ -10,14 +11,14 @@ from __future__ import annotations
 from tokenfst.automata.expressions.expression import EMPTY, Differing, Expr, Op
 
 FEW_VALUES, MANY_VALUES = 64, 1 << 20
-"""Numbers of values: within ``Differing.few_bytes`` and ``many_bytes`` bytes this many of them end."""
+"""The numbers of values to which ``Differing.few_bytes`` and ``Differing.many_bytes`` refer (see ``fresh``)."""
 
 
 def opened(bracket: Expr) -> Expr:
     """``bracket``, which opens a JSON array or object: ``fresh`` strings directly inside it must differ.
 
-    The text between here and the closing bracket must be JSON. Neither may stand under ``complement``, ``behind`` or
-    ``scope``, and finite automata (``Language.determinize``) cannot represent them.
+    The text between here and the closing bracket must be JSON. Neither ``opened`` nor ``fresh`` may stand under
+    ``complement``, ``behind`` or ``scope``, and finite automata (``Language.determinize``) cannot represent them.
     """
     return EMPTY if bracket is EMPTY else Expr(Op.OPENED, (bracket,))
 
@@ -28,11 +29,11 @@ def fresh(
     """``text``, a JSON string (a member's name, or an item), unless its value equals that of an earlier ``fresh``
     string in the same array or object (docs/decisions/005-dynamic-exclusion.md).
 
-    ``few_endings``: whether some prefix has only few endings; if none has, masks are found slightly faster. ``fewest``:
-    a lower bound on the number of values, if they may run out; then no more may be required than there are, and after
-    all are used none is started. 0: more values than an array or object can hold. ``few_bytes`` and ``many_bytes``:
-    after any prefix, ``FEW_VALUES`` (``MANY_VALUES``) values end within this number of bytes, or all values that are
-    left; 0: unknown.
+    ``few_endings``: whether some prefix of a value has only few endings; if none has, masks are found slightly faster.
+    ``fewest``: a lower bound on the number of values if there are finitely many; 0 if there are more than an array or
+    object can hold. Where it is not 0, the expression must not require more values than there are; once all values are
+    used, no further string begins. ``few_bytes``: a number of bytes within which, after any prefix, ``FEW_VALUES``
+    values end, or all that are left; 0: unknown. ``many_bytes``: the same for ``MANY_VALUES``.
     """
     if text is EMPTY:
         return EMPTY
@@ -44,8 +45,8 @@ def fresh_value(end: Expr, *, alone: bool = False) -> Expr:
     such a mark.
 
     ``end`` is the closing bracket of an object or array, a number, or a word (``true``). ``alone``: the array requires
-    at most one item, so that after a complete item a shortest text starts no further one; then masks for few remaining
-    tokens need not inspect every token.
+    at most one item, so a shortest text begins no further item after a complete one. Masks for few remaining tokens
+    then need not inspect every token.
     """
     known = int(alone)
     return (

@@ -95,8 +95,7 @@ class Dfa:
     """A deterministic byte automaton as tables; state 0 is DEAD and absorbing (convention 3).
 
     ``classes``: uint8 (256,), the class of each byte. ``table``: uint32 (states, classes), the next state.
-    ``accepting``: bool (states,). Made by the native core or by
-    ``tokenfst.automata.openfst.byte_automata``.
+    ``accepting``: bool (states,). ``start``: the start state. ``tables.frozen_dfa`` makes one.
     """
 
     classes: npt.NDArray[np.uint8]
@@ -117,8 +116,10 @@ class Dfa:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The same for automata with equal tables, and rarely for others: the start, the number of rows, columns and
-        offsets, and a checksum of the tables if they are small. Computed once.
+        """A fingerprint: equal for automata with equal tables, and rarely equal for others. Computed once.
+
+        It consists of the start, the numbers of rows, columns and offsets, and a checksum of the tables if they are
+        small.
         """
         found = _shapes.get(self)
         if found is None:
@@ -144,7 +145,7 @@ class Dfa:
 
 _shapes: WeakKeyDictionary[Dfa, tuple[int, ...]] = WeakKeyDictionary()
 _MOST_CHECKED = 1 << 16
-"""Bytes of a table that are read for a checksum."""
+"""The greatest size of a table, in bytes, of which a checksum is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class TokenBound:
-    """The data of a FEW_TOKENS node: the maximum number of tokens of which a word has bytes."""
+    """The data of a FEW_TOKENS node: the maximum number of tokens to which the bytes of a word belong."""
 
     most: int
 
@@ -296,7 +297,7 @@ def byte_range(first: int, last: int) -> Expr:
 
 
 def intersect(*parts: Expr) -> Expr:
-    """All of the parts at once (at least one part)."""
+    """The words that are in every part. There must be at least one part."""
     if EMPTY in parts:
         return EMPTY
     return parts[0] if len(parts) == 1 else Expr(Op.INTERSECT, parts)
@@ -310,7 +311,7 @@ def complement(part: Expr) -> Expr:
 
 
 def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None = None) -> Expr:
-    """``low`` to ``high`` words of ``part``; ``None`` means without an upper bound."""
+    """``low`` to ``high`` words of ``part`` in sequence; a ``high`` of ``None`` means no upper bound."""
     if low == 1 and high == 1:
         return part
     if high == 0 or part is EPSILON:
@@ -336,7 +337,7 @@ def body_of(node: Expr) -> Expr:
 
 
 def members_of(node: Expr) -> tuple[Expr, ...]:
-    """The members of an UNORDERED node, without the separator: the options, those that are required first, and the
+    """The members of an UNORDERED node, without the separator: first the required options, then the others, then the
     member that may repeat, if there is one (``Unordered``).
     """
     return node.args[1:]
@@ -456,10 +457,10 @@ def tokens(name: TokenName) -> Expr:
 
 
 def few_tokens(text: Expr, most: int) -> Expr:
-    """The words of ``text`` that have bytes of at most ``most`` tokens, which must be at least one.
+    """The words of ``text`` whose bytes belong to at most ``most`` tokens; ``most`` must be at least 1.
 
-    A token counts if it is in the word, or begins before it, or ends after it. ``text`` must not contain tokens,
-    calls, recursion or free look-behind.
+    A token counts if it has a byte of the word, also if it begins before the word or ends after it. ``text`` must not
+    contain tokens, calls, recursion or free look-behind.
     """
     return (
         text

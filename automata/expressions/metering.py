@@ -37,7 +37,7 @@ class Deadline:
             raise BudgetExceeded("seconds", self.budget.seconds, self.where)
 
     def tick(self, work: int = 1) -> None:
-        """Count work, in microseconds approximately, and read the clock occasionally."""
+        """Count ``work``, in ticks of about a microsecond, and check the time after every ``_TICKS`` of them."""
         self._ticks -= work
         if self._ticks < 0:
             self._ticks = _TICKS
@@ -69,7 +69,7 @@ class NodeMeter:
         self.require(self.nodes, rule)
 
     def require(self, nodes: int, rule: str) -> None:
-        """Raise the same errors if ``nodes`` further nodes would exceed the budget."""
+        """Raise the same errors if a construction with ``nodes`` nodes in all would exceed the budget."""
         if nodes * _POSITIONS > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {rule!r}")
         if time.monotonic() > self.deadline:

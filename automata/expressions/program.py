@@ -73,15 +73,15 @@ class Program:
 
     @property
     def only_counts_tokens(self) -> bool:
-        """Whether it constrains tokens only by bounding their number: then texts can be read token by token without a
-        vocabulary.
+        """Whether the program constrains tokens only by bounding their number. If so, texts can be read token by token
+        without a vocabulary.
         """
         if not self.is_token_level:
             return False
         return all(op not in (Op.ONE_TOKEN, Op.TOKENS) for op, _, _ in instructions(self.code.tolist()))
 
     def native(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> _native.Program:
-        """The native core's decoded and checked form of the program; without ``classes`` it is kept for a while.
+        """The native core's decoded and checked form of the program; cached for a while if ``classes`` is None.
 
         ``classes``: for each of ``token_names`` the symbols (as bits) and the words of its tokens. If they are missing
         and the program constrains tokens, raises ``ConstraintError``.
@@ -106,9 +106,10 @@ class Program:
 
 
 def instructions(code: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Of each instruction of a program's code the opcode, and where its operands begin and end in the code.
+    """For each instruction of a program's code: its opcode, and the indices in the code at which its operands begin and
+    end (exclusive).
 
-    This is the only reader in Python. The core decodes and checks a program once, in ``_native.Program``.
+    This is the only reader of the code in Python. The core decodes and checks a program once, in ``_native.Program``.
     """
     place = 0
     while place < len(code):
@@ -119,8 +120,9 @@ def instructions(code: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 _programs: Recent[Program, _native.Program] = Recent(4)
-"""The native forms of the last programs without token classes: if several automata are made from one, that is soon
-after each other. An automaton does not need it, and it takes as much memory as the program.
+"""The native forms of the last few programs without token classes. Several automata of one program are usually made
+soon after each other. The forms are not kept longer: each takes as much memory as its program, and a finished automaton
+does not need it.
 """
 
 
@@ -160,7 +162,7 @@ def program_of(
     *,
     labelled: bool = False,
 ) -> Program:
-    """The program of these instructions; the last one is its root."""
+    """The program that consists of the instructions in ``code``; the last one is its root."""
     return Program(
         code=code.code,
         sets=np.frombuffer(code.rows, np.uint8).reshape(-1, 32),

@@ -67,8 +67,10 @@ class SymbolAutomaton:
         start: int,
         source: str = "symbols",
     ) -> None:
-        """From any complete deterministic automaton; it is checked and minimized. ``ConstraintError`` names what is
-        wrong.
+        """From any complete deterministic automaton, with tables of the shapes that the class describes.
+
+        Here state 0 need not be DEAD, and ``start`` may be any state. The tables are checked and minimized. Raises
+        ``ConstraintError``, which names what is wrong.
         """
         names = checked_symbols(symbols)
         given, final = np.asarray(table), np.asarray(accepting)
@@ -104,7 +106,8 @@ class SymbolAutomaton:
         integers from 0.
 
         ``symbols``: the letters; by default, those that the transitions name. Missing transitions lead to DEAD. Raises
-        ``ConstraintError`` if a state has two transitions with the same symbol.
+        ``ConstraintError`` if transitions with one symbol lead from one state to two states, ``UnknownSymbolError`` for
+        a transition whose symbol is not in ``symbols``.
         """
         arcs = list(transitions)
         final = {whole("from_transitions", "accepting", each, 0, _MOST_STATES) for each in accepting}
@@ -156,7 +159,9 @@ class SymbolAutomaton:
         return result
 
     def step(self, state: int, symbol: str | None) -> int:
-        """The next state. A symbol that the automaton does not name, and ``None``, count as anything else."""
+        """The state after ``state`` reads ``symbol``. A symbol that the automaton does not name, and ``None``, count as
+        anything else.
+        """
         if type(state) is not int or not 0 <= state < self.num_states:
             state = whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)
         if not isinstance(symbol, str | None):
@@ -212,8 +217,8 @@ class SymbolAutomaton:
     def count(self, length: int) -> int:
         """The number of accepted sequences of exactly ``length`` symbols, all of them named.
 
-        A language's ``count`` differs: it counts the texts of each length up to a greatest one. O(length * arcs), in
-        integers of O(length) digits. Raises BudgetExceeded if that takes too long.
+        ``Language.count`` differs: it counts the texts of all lengths up to a maximum. O(length * arcs), in integers of
+        O(length) digits. Raises BudgetExceeded if that takes too long.
         """
         whole("SymbolAutomaton.count", "length", length, 0)
         arcs = [[int(target) for target in row[:-1] if target] for row in self.table]
@@ -248,7 +253,7 @@ class SymbolAutomaton:
         return self._combined("&", other, np.logical_and)
 
     def __or__(self, other: SymbolAutomaton) -> SymbolAutomaton:
-        """Sequences that one of both accepts."""
+        """Sequences that at least one of both accepts."""
         return self._combined("|", other, np.logical_or)
 
     def __sub__(self, other: SymbolAutomaton) -> SymbolAutomaton:
@@ -305,7 +310,7 @@ class SymbolAutomaton:
         """A picture with one edge for each pair of states, labelled with the symbols between them; ``…`` is anything
         else.
 
-        If an edge has most of the symbols, the missing ones are shown (``not a, b``). Raises ``DrawingError`` beyond
+        An edge with most of the symbols shows the missing ones instead (``not a, b``). Raises ``DrawingError`` beyond
         ``max_states``.
         """
         drawing.check_size(self.num_states - 1, max_states)

@@ -1,10 +1,11 @@
 """The patterns of Declare, the language of declarative process models, as formulas of temporal logic.
 
-Each is a text in the syntax of ``ltlf``, in which ``a`` and ``b`` stand for the arguments; those that count are made
-by ``existence``. Arguments may be any formulas ("branched" Declare), though symbols are what they are meant for.
+Each formula is a text in the syntax of ``ltlf``, in which ``a`` and ``b`` stand for the arguments. The patterns that
+count occurrences have no text; ``syntax`` makes their formulas. Arguments are meant to be symbols, but may be any
+formulas ("branched" Declare).
 
 Sources: Pesic, "Constraint-based workflow management systems" (thesis, Eindhoven 2008); Di Ciccio, Montali,
-"Declarative process specifications" (Process Mining Handbook, 2022), whose reading is taken where authors differ:
+"Declarative process specifications" (Process Mining Handbook, 2022), which is followed where authors differ:
 ``chain_precedence`` also forbids ``b`` in the first place.
 """
 
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 
 class Pattern(NamedTuple):
-    """One pattern: its parameters, its formula (empty: it counts), and what it says."""
+    """One pattern: its parameters, its formula (empty if it counts occurrences), and its meaning in words."""
 
     parameters: tuple[str, ...]
     formula: str

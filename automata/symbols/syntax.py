@@ -1,8 +1,8 @@
 r"""The syntax of temporal formulas: from text to nodes of ``progression``.
 
-Precedence, from the loosest: ``<->``, ``->``, ``|``, ``&``, ``W``, ``U``, ``R``, ``M``, then prefix operators;
-binary operators group to the right. The levels are those of ltlf2dfa and pylogics. Their spellings are read, and
-also those of papers: ``¬ ∧ ∨ → ↔ ○ ● ◇ □ ⊤ ⊥``. A word of the letters of unary operators is a sequence of them
+Precedence, from the loosest: ``<->``, ``->``, ``|``, ``&``, ``W``, ``U``, ``R``, ``M``, then prefix operators; binary
+operators group to the right. The levels are those of ltlf2dfa and pylogics. Their spellings are accepted, and also the
+signs of the literature: ``¬ ∧ ∨ → ↔ ○ ● ◇ □ ⊤ ⊥``. A word of the letters of unary operators is a sequence of them
 (``GF a``, ``WXG a``).
 
 A name that is followed by ``(`` is a pattern of Declare. Symbols that are not words, or are operators or key words,
@@ -94,7 +94,7 @@ _UNFINISHED = {'"': "this name has no closing quotation mark", "'": "this name h
 _COUNTS = ("existence", "absence", "exactly")
 _NUMBER = re.compile("[0-9]{1,6}")
 _CAPITAL = re.compile("(?<=[a-z])(?=[A-Z])")
-"""The start of a word in a pattern's name that is written like ``ChainResponse``."""
+"""Matches before each capital inside a pattern's name that is written like ``ChainResponse``."""
 _MOST = 100_000
 """The largest number that a pattern accepts."""
 
@@ -103,7 +103,7 @@ _MOST = 100_000
 class Part:
     """A formula and its position in the text.
 
-    ``name``: for a name alone that was not looked up yet, with its token. ``conjuncts``: the parts of a
+    ``name``: the name, if the part is a single name that has not been looked up yet. ``conjuncts``: the parts of a
     conjunction; for all others, the part itself.
     """
 
