@@ -53,9 +53,10 @@ _CONCAT, _UNION = Op.CONCAT, Op.UNION
 
 
 class Code:
-    """A code for all characters; ``forms`` must cover every one, and all spellings must be a prefix code.
+    """A code for all characters.
 
-    Compared by identity: create each code once.
+    ``forms`` must cover every character, and the spellings of all characters must be a prefix code. ``write`` spells a
+    text; give it if every character has exactly one spelling. Codes are compared by identity: create each once.
     """
 
     functional = True
@@ -64,7 +65,6 @@ class Code:
     """
 
     def __init__(self, forms: Sequence[Form], write: Callable[[str], bytes] | None = None) -> None:
-        """``write``, where every character has one spelling: it spells a text."""
         self.forms = tuple(forms)
         self._write = write
         self._letters: dict[str, Expr] = {}

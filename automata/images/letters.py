@@ -128,10 +128,12 @@ def crawl(
     classes: int,
     deadline: Deadline,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
-    """The table and accepting states of all reachable states; ``start`` is 1, and 0 is DEAD.
+    """The transition table, uint32 (states, ``classes``), and the accepting states, bool (states,), of all states that
+    ``start`` reaches. ``start`` has number 1, and 0 is DEAD.
 
-    ``follow`` returns the next state by class, and the next state for all other classes (None: DEAD); it must count its
-    own work if that is large. Raises ``BudgetExceeded("states", "bytes" or "seconds")``.
+    ``follow`` returns the next state for all classes that its mapping does not name (None: DEAD), and the mapping from
+    classes to next states; it must count its own work if that is large. Raises
+    ``BudgetExceeded("states", "bytes" or "seconds")``.
     """
     budget, where = deadline.budget, deadline.where
     held = 0

@@ -29,8 +29,8 @@ Kind = Literal["insert", "delete", "replace"]
 _KINDS: tuple[Kind, ...] = ("insert", "delete", "replace")
 _NODE_BYTES = 400
 CHANGED: dict[Kind | None, int] = {None: 0, "insert": 1, "delete": 1, "replace": 2}
-"""The number of letters that an edit writes or removes: among paths of equal cost the one with the fewest changes is
-chosen.
+"""The number of letters that an edit writes or removes. Among paths of equal cost, the one with the least sum of these
+is chosen.
 """
 _Node = tuple[int, int]
 _Step = tuple[_Node, Kind | None, int]
@@ -38,7 +38,9 @@ _Step = tuple[_Node, Kind | None, int]
 
 
 class Edit(NamedTuple):
-    """One edit: ``old``, at position ``at`` of the text (empty for an insertion before it), becomes ``new``."""
+    """One edit: ``old``, at character ``at`` of the given text, becomes ``new``. An insertion before that character has
+    an empty ``old``.
+    """
 
     kind: Kind
     at: int
@@ -48,7 +50,7 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A text of the language, its cost, and the edits that produce it, from left to right."""
+    """The nearest text of the language, the total cost of the edits, and the edits from left to right."""
 
     text: str
     cost: float
@@ -58,7 +60,7 @@ class Repair:
 def repair_language(
     text: str, constraint: Constraint, costs: Mapping[str, float] | None, budget: Budget | None
 ) -> Repair:
-    """``repair`` (automata/grammars) for a regular language."""
+    """``repair`` for a regular language; ``grammars.repairing`` defines it for all constraints."""
     language = require_language(constraint, "repair")
     limits = budget or language.budget
     deadline = Deadline(limits, "the search for the nearest text")
@@ -70,7 +72,7 @@ def repair_language(
 
 
 def prices_of(costs: Mapping[str, float], call: str = "repair") -> dict[Kind, float]:
-    """The cost of each edit, 1 by default. Raises ``ConstraintError`` for invalid costs, which names the ``call``."""
+    """The cost of each edit, 1 by default. Raises ``ConstraintError``, which names the ``call``, for invalid costs."""
     made: dict[Kind, float] = dict.fromkeys(_KINDS, 1.0)
     for kind, cost in costs.items():
         if kind not in _KINDS:

@@ -1,8 +1,8 @@
 """Capture readings of patterns with named groups: ``(?P<year>[0-9]{4})-(?P<month>[0-9]{2})``.
 
 The order among parses is that of ``re``, so the groups have the spans that ``re.fullmatch`` gives them; all matches of
-a repeated group are captured, not only the last. Parts without alternatives are one leaf, repeated or not; all others
-keep their form.
+a repeated group are captured, not only the last. A part without alternatives becomes one leaf, repeated or not; all
+other parts keep their form.
 
 Look-around and anchors inside a pattern depend on the surrounding text, which a reading does not see: they are rejected
 when captures are requested. Anchors at both ends of the whole pattern have no effect.

@@ -112,7 +112,7 @@ _BOUNDARY_IN_EMPTY_TEXT = re.fullmatch(r"\B", "") is not None
 
 
 def relation_of(at: Any, flags: int) -> dict[int, int]:
-    """For each kind of character to the left: the kinds to the right between which the condition holds."""
+    """The condition as a mapping: for each kind to the left, the kinds to the right with which it holds."""
     lefts = [EDGE, ASCII_WORD, OTHER_WORD, NEWLINE, OTHER]
     multiline = flags & re.MULTILINE
     if at is _codes.AT_BEGINNING_STRING or at is _codes.AT_BEGINNING:
@@ -130,7 +130,10 @@ def relation_of(at: Any, flags: int) -> dict[int, int]:
 
 
 def grouped(relation: dict[int, int], left: int, right: int) -> dict[int, int]:
-    """A relation restricted to a context: kinds that may follow -> the kinds before which they may."""
+    """A relation restricted to a context: each set of kinds to the right, with the kinds to the left that allow it.
+
+    ``left`` and ``right`` are the kinds that the context allows.
+    """
     groups: dict[int, int] = {}
     for kind, follows in relation.items():
         if kind & left and follows & right:

@@ -53,7 +53,7 @@ _MAX_PLACES = 50_000
 _CHARACTERS = (LITERAL, NOT_LITERAL, ANY, IN)
 _NEVER, _DOUBT, _SURE = 0, 1, 2
 _SHORT = 16
-"""The most positions of a repetition that is expanded in any case."""
+"""The greatest number of positions of a fixed repetition that is expanded even if ``folded``."""
 _END = 0
 """The position after the pattern."""
 
@@ -82,11 +82,11 @@ class Leftmost:
 class Places:
     """The positions of a pattern and their successors, in order of preference.
 
-    ``folded``: repetitions are expanded only once, whatever their counts, so positions are over-approximated; but not
-    those of a few characters, a fixed number of times.
-    ``blind``: conditions on the surrounding text (look-around, anchors) are ignored. ``hollow``: something that may be
-    empty is repeated without bound; ``re`` ends such a repetition by its own rules. ``ends_twice``: some text leads to
-    the end in two ways. Raises BudgetExceeded("positions").
+    ``folded``: the body of a repetition is expanded only once, whatever its counts, so positions are over-approximated.
+    Repetitions of a few characters a fixed number of times are expanded nevertheless. ``blind``: conditions on the
+    surrounding text (look-around, anchors) are ignored. ``hollow``: something that may be empty is repeated without
+    bound; ``re`` ends such a repetition by its own rules. ``ends_twice``: some text leads to the end in two ways.
+    Raises BudgetExceeded("positions").
     """
 
     def __init__(self, pattern: Pattern, *, folded: bool = False) -> None:
@@ -104,9 +104,10 @@ class Places:
         return normalize(pair for place in found for pair in self.sets[place] or ())
 
     def reached(self, starts: Iterable[int]) -> tuple[tuple[int, ...], bool, int]:
-        """The places that read a character, up to the end of the pattern.
+        """The places reachable from ``starts`` that read a character, in order of preference, up to the end of the
+        pattern.
 
-        Also whether the end is among them, and whether places after it were dropped, as far as this can be decided.
+        Also whether the end is reached, and whether places after it were dropped: ``_NEVER``, ``_DOUBT`` or ``_SURE``.
         """
         found: list[int] = []
         seen: set[int] = set()
@@ -190,7 +191,10 @@ class Places:
 
 
 def is_orderly(pattern: Pattern) -> bool:
-    """Whether every word of a pattern is obviously its own match; also with look-around, which only removes parses."""
+    """Whether every word of a pattern is certainly its own match: sufficient, not necessary.
+
+    Look-around does not matter, because it only removes parses.
+    """
     if pattern.reserved:
         return False
     if not _has_choices(pattern) or _longest_first(pattern):
@@ -227,7 +231,7 @@ def read(pattern: Pattern, budget: Budget) -> Leftmost | None:
 
 
 def is_certain(pattern: Pattern, budget: Budget) -> bool:
-    """Whether every word is its own match, as far as it can be decided, ignoring look-around."""
+    """Whether every word is its own match: sufficient, not necessary. Ignores look-around."""
     places = Places(pattern)
     if pattern.reserved:
         return False
@@ -237,7 +241,7 @@ def is_certain(pattern: Pattern, budget: Budget) -> bool:
 
 
 def is_shortest(pattern: Pattern, budget: Budget) -> bool:
-    """Whether the shortest word is always preferred, as far as it can be decided, ignoring look-around."""
+    """Whether the shortest word is always preferred: sufficient, not necessary. Ignores look-around."""
     places = Places(pattern)
     made = _automaton(places, budget)
     return not places.ends_twice and not made.table[made.accepting].any()

@@ -58,7 +58,7 @@ class NamedGroup:
     flags: int
 
     def expr(self, translate: Callable[..., Expr]) -> Expr:
-        """Its language. ``translate`` is ``regex.expression``.
+        """The expression of the group's language. ``translate`` is ``translate.expression``.
 
         Raises PatternSyntaxError for arguments of the wrong number or form, UnsupportedPatternError for look-around in
         them and around IMAGE, with the position in the whole pattern.

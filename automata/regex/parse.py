@@ -46,10 +46,11 @@ _VERBOSE, _LOCALE, _DEBUG = int(re.VERBOSE), int(re.LOCALE), int(re.DEBUG)
 _TYPE_FLAGS = int(re.ASCII | re.LOCALE | re.UNICODE)
 _KNOWN_FLAGS = int(_TYPE_FLAGS | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE)
 _LONG = 20_000
-"""Patterns with more characters are read by the clock: the parser takes a microsecond for each."""
+"""Patterns with more characters are parsed under a time limit; the parser takes about a microsecond for each."""
 _ASCII = int(re.ASCII)
 _READ_AS_BYTES = re.compile(rb"\\[uUN]|\(\?[a-zA-Z]*[aLu]")
-"""What may mean something else in bytes than in a str of the same letters: escapes of characters, flags of types."""
+"""Constructs that may have another meaning in bytes than in a str of the same letters: character escapes, type flags.
+"""
 _REFUSED = {
     "backreference": "a back-reference makes the language irregular; write out what the group may match",
     "conditional": "a conditional on a group is not supported; write its two cases as alternatives",
@@ -74,7 +75,7 @@ _ELSEWHERE = {
     "\\x{": "re writes a character by 4 digits, \\u00e9, or by 8, \\U0001f600",
     "\\u{": "re writes a character by 4 digits, \\u00e9, or by 8, \\U0001f600",
 }
-"""What other dialects write where the parser stops, and what to write instead."""
+"""Constructs of other dialects at which the parser stops, and what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,8 @@ class Pattern:
 
     Raises PatternSyntaxError if ``re`` raises an error, UnsupportedPatternError for unsupported constructs,
     BudgetExceeded("positions") if the expanded counted repetitions exceed the budget, and BudgetExceeded("seconds") if
-    a str of more than ``_LONG`` characters takes too long to read.
+    parsing more than ``_LONG`` characters takes too long. (Patterns over bytes are parsed without a time limit if they
+    have constructs of ``_READ_AS_BYTES`` or type flags.)
     """
 
     def __init__(
@@ -410,7 +412,7 @@ _TOKENS = r"""
     """
 _TOKEN = re.compile(_TOKENS, re.VERBOSE | re.DOTALL)
 _RUN = re.compile(r"(?P<run> [^\\\[\](){}|*+?.^$]{2,} (?! [*+?{(] ) ) | " + _TOKENS, re.VERBOSE | re.DOTALL)
-"""Also takes several plain characters at once, of which none is repeated; for patterns that are not verbose."""
+"""``_TOKEN``, and runs of plain characters of which none is repeated; for patterns that are not verbose."""
 _OPENING = ("conditional", "atomic", "assertion", "flags", "group")
 
 

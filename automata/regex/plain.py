@@ -1,9 +1,9 @@
 r"""Plain patterns, which the native core reads: characters, classes, groups without names, which may have flags,
 alternatives and counts.
 
-The core makes the nodes that ``translate`` would make, and answers what terminals of grammars ask (``leftmost``),
-without a tree of ``re._parser``. Everything else is left to the general way: flags of the whole pattern, named groups,
-look-around, and all errors.
+The core makes the nodes that ``translate`` would make, and answers the questions of ``leftmost`` for terminals of
+grammars, without a tree of ``re._parser``. All other patterns are left to ``parse`` and ``translate``: those with flags
+of the whole pattern, named groups, look-around, and all errors.
 
 A class (``[a-z]``, ``\d``, ``.``) is read by ``re._parser`` when it first occurs, so its meaning is that of the running
 Python; the result is kept. So is a class under flags, ``(?i:[a-z])``, and a character whose case is ignored.
@@ -24,13 +24,13 @@ from tokenfst.budget import Budget
 from tokenfst.errors import PatternError
 
 MOST_COUNTED = 1 << 40
-"""Patterns with more positions are counted by Python, whose numbers have no bound."""
+"""The greatest number of positions that the core counts. Python, whose integers have no bound, counts more."""
 _MOST_KEPT = 4096
 _DEFAULT = Budget()
 
 _Class = tuple[int, bool, object, Expr | None, bytes, str]
-"""A class: its code point if it is a single character, else -1; whether alternatives of it and others are one class to
-``re._parser``; its tree, the same object for equal ones; its expression, its ranges as pairs of uint32, and its text.
+"""A class: its code point if it is a single character, else -1; whether ``re._parser`` merges it with alternatives that
+are classes too; its tree, one object for equal trees; its expression; its ranges as pairs of uint32; and its text.
 """
 
 

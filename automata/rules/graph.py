@@ -45,8 +45,8 @@ def is_composed(node: Expr) -> bool:
 class Rules(dict[str, Expr]):
     """Rule bodies by name, immutable, with cached answers to the most frequent queries.
 
-    ``bodies``: the same, for questions about their nodes, which are listed once for all rules that are made ``like``
-    these and share the body. ``productive`` and ``nullable`` are the results of the functions with these names in
+    ``bodies`` has the lists of nodes of all bodies. Each list is made once: rules that are made ``like`` these reuse it
+    for the bodies that they share. ``productive`` and ``nullable`` are the results of the functions of these names in
     ``lint``, once known.
     """
 
@@ -76,7 +76,7 @@ class Rules(dict[str, Expr]):
 
     @cached_property
     def bodies(self) -> dict[str, RuleBody]:
-        """The bodies for questions about their nodes, by rule; those that were listed before are ``known``."""
+        """The body of each rule as a list of nodes. Lists that were made before are taken from ``known``."""
         return rule_bodies(self, self.known)
 
     @cached_property
@@ -122,8 +122,8 @@ def left_edge(body: Expr, empty: Container[int]) -> list[str]:
 
 
 def first_operands(node: Expr) -> tuple[Expr, ...]:
-    """The operands with which the words of a node, not a concatenation, can start. Unordered members are never empty,
-    so their separator is not among them.
+    """The operands with which the words of a node can start. The node must not be a concatenation. The separator of
+    unordered members is not among them, because members are never empty.
     """
     return members_of(node) if node.op is Op.UNORDERED else node.args
 
@@ -203,8 +203,8 @@ def least_true(
     """The ids of the nodes that have a word, or the empty word (``nullable``), as a least solution.
 
     A concatenation has one if all parts have, a union if one has, a repetition if its body has or may be omitted,
-    unordered members if as many as are required have, a call if the rule has. Plain nodes know it; for any other node
-    ``leaf`` decides. Raises BudgetExceeded("seconds").
+    unordered members if as many of them have as are required, a call if the rule has. A plain node stores the answer;
+    for any other leaf ``leaf`` decides. Raises BudgetExceeded("seconds").
     """
     deadline.where = "the rules"
     deadline.tick(sum(body.length for body in rules.bodies.values()))

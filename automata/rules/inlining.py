@@ -41,7 +41,7 @@ class Inliner:
 
     @cached_property
     def hard(self) -> dict[str, list[str]]:
-        """By rule, the calls that are no variables of its system."""
+        """For each rule, the rules that it, or any rule of its family, calls by hard calls."""
         return self.native.hard
 
     def heads(self) -> dict[str, tuple[str, ...]]:
@@ -49,7 +49,9 @@ class Inliner:
         return self.native.heads(self.meter.charge)
 
     def expressions(self, entry: str, hard: dict[str, Expr]) -> dict[str, Expr]:
-        """The expressions of a rule and of the other rules of its system, given those of its hard calls."""
+        """The expressions of a rule and of the other rules of its family. ``hard``: the expressions that replace the
+        hard calls.
+        """
         return self.native.expressions(entry, hard, rebuilt, self.meter.charge)
 
     def called(self, large: int, doublings: int) -> dict[str, Expr]:

@@ -42,7 +42,7 @@ ACCEPTING = 0
 
 _ATOMS = (Op.EMPTY, Op.EPSILON, Op.BYTES, Op.LITERAL)
 _BITS = 4_096
-"""This number of bits in a set of states counts as one more pair."""
+"""Each set of states counts as one more pair for this number of bits."""
 
 _DEAD = np.zeros(1, np.int64)
 

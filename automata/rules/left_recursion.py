@@ -24,10 +24,10 @@ group counts as a part that is never empty, as long as no rest at the left edge 
 ``list: | list item`` becomes item*. Otherwise (``a: a a | "x" |``) the empty word is handled separately, and no
 exit contains it.
 
-Invariant: the words of every rule stay the same. Cost: linear in the bodies of a group for each of its heads;
-rewritten rules share all unchanged nodes. Sources: Greibach normal form by ways up is the left-corner transform
-(Rosenkrantz and Lewis, "Deterministic left corner parsing", 1970; Moore, "Removing left recursion from context-free
-grammars", 2000). Rejected: Paull's algorithm, which substitutes rules into each other and is exponential.
+Invariant: the words of every rule stay the same. Cost: linear in the bodies of a group for each of its heads; rewritten
+rules share all unchanged nodes. Source: this is a left-corner transform (Rosenkrantz and Lewis, "Deterministic left
+corner parsing", 1970; Moore, "Removing left recursion from context-free grammars", 2000). Rejected: Paull's algorithm,
+which substitutes rules into each other and is exponential.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ _NONEMPTY = concat(ANY_BYTE, UNIVERSE)
 
 
 class Rewritten(NamedTuple):
-    """Rules, and for each added rule the rule of the grammar that it is part of.
+    """``rules``, and ``origins``: for each added rule, the rule of the grammar that it is part of.
 
-    ``nonempty_rules``, ``nonempty_nodes``: the rules, and the ids of the nodes, whose empty word was taken out
-    somewhere.
+    ``nonempty_rules``, ``nonempty_nodes``: the rules, and the ids of the nodes, from whose words the empty word was
+    removed in some place.
     """
 
     rules: Rules

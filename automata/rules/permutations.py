@@ -1,4 +1,4 @@
-"""Writes members in any order out as concatenations and unions, for constructions that follow words part by part.
+"""Expansion of unordered members into concatenations and unions, for constructions that follow words part by part.
 
 The idea: there is one expression for each set of used options and, if the number of members matters, for each
 number of them; expressions share their ends. So n options need 2^n expressions, and more than ``_MOST`` options are
@@ -30,8 +30,7 @@ _MOST_COUNT = 64
 
 
 def written_out(body: Expr, wanted: Callable[[Expr], bool], purpose: str) -> Expr:
-    """``body`` with those UNORDERED nodes written out for which ``wanted`` is true; the same object if there are
-    none.
+    """``body`` with each UNORDERED node for which ``wanted`` is true expanded; the same object if there is none.
 
     Raises ConstraintError, with the ``purpose``, for a node with too many options or too large bounds.
     """

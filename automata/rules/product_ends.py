@@ -132,9 +132,9 @@ class Skeleton:
 # --- forward: what can end where ----------------------------------------------------------------------
 
 _DONE = -1
-"""Used in place of the node to enter next: the waiting node ends here too."""
+"""In place of the next node: there is none, so the waiting node ends here too."""
 _COPY = -2
-"""The same for a repetition: one copy ends here."""
+"""In place of the next node of a repetition: one copy ends here."""
 
 
 class Ends:

@@ -6,8 +6,8 @@ rules. Every other call is replaced, as long as the resulting expression stays s
 derivatives, of which there are as many as it has positions, and more if they overlap.
 
 Invariant: the rules keep their words, and none reaches itself at its left edge (``left_recursion``). Cost: one
-expression per rule of the grammar. Rejected: keeping every rule of the grammar; that nests frames where a grammar
-only names its parts, and the names would separate masks that are equal.
+expression per rule of the grammar. Rejected: keeping every rule of the grammar. It would push frames for rules that
+only name a part, and these names would keep equal masks apart.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _LARGE = 20_000
 """If a rule's expression has more positions than this, its largest callees stay calls."""
 
 _DOUBLINGS = 8
-"""Chains of this number of nested calls, each of which occurs twice in a row, stay calls.
+"""If a rule calls another one twice in a row, as in ``a: b b``, the callee is doubled. The doubled callees on a path
+with at least this number of doublings stay calls.
 
-If they were inlined, their copies would multiply, and if they are ambiguous, so would the possible remainders of a
-text. Calls share what they return to.
+Inlining would double the copies with each of them, and in an ambiguous grammar also the derivatives. Calls share their
+return states.
 """
 
 
@@ -35,9 +36,9 @@ def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Bu
 
     Left recursion is removed from ``rules`` unless that has been done already.
 
-    Calls remain for heads of recursion, for rules that double each other many times, and for rules that would make
-    their callers larger than about 20,000 positions. Rules that call each other as their last part become
-    VARIABLEs, below which calls may occur. All other calls are replaced.
+    Calls remain for heads of recursion, for chains of rules that call the next one twice in a row (``_DOUBLINGS``), and
+    for rules that would make their callers larger than about 20,000 positions. Rules that call each other as their last
+    part become VARIABLEs, below which calls may occur. All other calls are replaced.
 
     The names are those of the grammar and those that ``rewrite_left_recursion`` adds. Linear in the rules; raises
     BudgetExceeded("positions" or "seconds") naming the rule.

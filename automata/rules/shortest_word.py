@@ -1,9 +1,9 @@
 """A shortest word of each rule of a grammar.
 
-Every rule's word is improved until none changes. Words of callees are first found for short bodies, so the number
-of passes is at most the depth of the shortest derivation tree, and a pass is linear in the bodies that call a
-changed rule. This is a least fixed point of Knuth's kind (Knuth, "A generalization of Dijkstra's algorithm", 1977),
-computed by iteration, because words are few and byte order decides between equally long ones.
+Every rule's word is improved until none changes. Words of callees are first found for short bodies, so the number of
+passes is at most the depth of the shortest derivation tree, and a pass is linear in the bodies that call a changed
+rule. This is a least fixed point of Knuth's kind (Knuth, "A generalization of Dijkstra's algorithm", 1977), computed by
+iteration, because words are few and byte order decides between equally long ones.
 """
 
 from __future__ import annotations
