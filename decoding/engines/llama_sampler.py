@@ -36,8 +36,8 @@ _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32
 class LlamaSampler:
     """A sampler for one text: ``llama_sampler_chain_add(chain, LlamaSampler(automaton, 100).pointer)``.
 
-    ``max_new_tokens``: the text is complete within this many tokens; end the loop there. Raises TokenLimitError if no
-    text is short enough. Add ``pointer`` to one chain, which frees it; without a chain call ``llama_sampler_free``.
+    ``max_new_tokens``: the text is complete within this many tokens; end the loop after them. Raises TokenLimitError if
+    no text is short enough. Add ``pointer`` to one chain, which frees it; without a chain call ``llama_sampler_free``.
     ``scores``: a compiled weighted language, grammar or n-gram model over the same vocabulary, whose scores are added
     ``scores_weight`` times; tokens without a score are forbidden.
     """

@@ -10,8 +10,8 @@ runs the loop, and can read and write the logits of each step:
 
 The generated tokens are read from the generator (``get_sequence``), so ``rewind_to`` needs no call of the constraint;
 the engine then has no logits until tokens are appended. Logits that are NaN, or all -inf after masking, raise an error,
-because the engine would take an arbitrary token. Beam search is not supported: a sequence there need not be the one
-that the next logits belong to.
+because the engine would take an arbitrary token. Beam search is not supported, because the generator's sequences may
+then not be those that the next logits belong to.
 
 Cost: a copy of the logits in both directions, and a mask for each row, on the CPU. Checked with onnxruntime-genai
 0.18.0 (docs/engines/onnx-genai.md).

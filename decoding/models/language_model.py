@@ -9,8 +9,8 @@ anything else that scores tokens.
     log_probs = next_log_probs(session.logits)                          # (rows, width)
     session.extend(parents, tokens)                                     # row i is now row parents[i] and tokens[i]
 
-A ``TreeSession`` also scores trees of tokens after its rows in one call; ``tree_session`` (in its own module) makes one
-of any session.
+A ``TreeSession`` also scores trees of tokens after its rows in one call; ``tree_session`` (in its own module) makes a
+tree session from any session.
 
 Invariants: ``logits`` always belong to the current rows; rows are scored with the positions that they would have alone,
 whatever the padding of other rows. Cost of an ``extend``: one call of the model over the new tokens, and one gather of

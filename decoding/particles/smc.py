@@ -9,9 +9,10 @@ look-ahead and Z = Σ_x p_lm(x) g(x). The mean of the weights is an unbiased est
 accepted}, for every proposal, resampling scheme and number of particles; the weighted particles converge to the
 posterior as k grows.
 
-With P-GCD the weight of a particle decreases exactly when it takes a token that leads to acceptance, so it would be
-resampled away. So resampling uses weight times *potential*, p_hmm(accepted | particle): with a perfect hidden Markov
-model all of these are equal. The potential is divided out again, and no returned weight contains it.
+With P-GCD the weight of a particle decreases exactly when it takes a token that leads to acceptance, so resampling by
+weights would remove such particles. Therefore resampling uses weight times *potential*, p_hmm(accepted | particle):
+with a perfect hidden Markov model these products are all equal. The potential is divided out again, and no returned
+weight contains it.
 
 A particle that took an end token is finished: it keeps its weight and is resampled with the others, but the model is
 not called for it any more. A local mask (LCD) can leave a particle without any token, or incomplete after n of them;

@@ -9,9 +9,9 @@ Invariant: returned text satisfies the constraint. A row that continues may take
 all of those are -inf already (another processor forbids them), ``LogitsError`` names the row and the step, because
 ``generate`` would otherwise take an arbitrary token. In beam search such a row stays all -inf and the search continues
 with others; the error is raised if no row of the prompt is left and none could end before. Three kinds of rows may only
-take the end token, and the search discards or pads them: a row whose prefix the constraint rejects (beam search
-explores such rows with score -inf when there are fewer strings than beams, assisted decoding when a draft is wrong), a
-finished row, and a row that has no tokens left.
+take the end token, and ``generate`` discards or pads them: finished rows, rows without tokens left, and rows whose
+prefix the constraint rejects. The last kind occurs in beam search, which explores rows with score -inf when there are
+fewer strings than beams, and in assisted decoding when a draft is wrong.
 
 Cost per step: the masks (about 1 µs for each row once cached), one copy of the scores, since ``generate`` may return
 the raw scores too, and masking in place (docs/decoding/masks.md).

@@ -4,9 +4,9 @@ Each line is compiled independently: a failure is an outcome of that line, even 
 continues with the next line). Only lines in progress are in memory, so a batch may be as long as a file. Entries that
 exist in the store are not compiled again, so an interrupted batch is simply started again.
 
-Each process has several threads, of which one compiles at a time while the others wait for the store (``turns``): a
-put is durable when it returns, and that takes a disk or a network longer than most lines take to compile. If a process
-dies while it has several lines, each of them is given alone to a process, to find out which one it was.
+Each process has several threads, of which one compiles at a time while the others wait for the store (``turns``). A put
+returns only when it is durable, and this wait for a disk or a network is longer than the compilation of most lines. If
+a process dies while it has several lines, each of them is given alone to a process, to find out which one it was.
 """
 
 from __future__ import annotations

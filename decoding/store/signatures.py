@@ -52,7 +52,9 @@ class Signatures:
         return self.public, self._private.sign(data).hex()
 
     def check(self, where: object, data: bytes, signature: Signature | None) -> None:
-        """Raise ``SignatureError`` if signatures are required and this one is not valid or not by a trusted key."""
+        """Raise ``SignatureError`` if signatures are required and this one is missing, is invalid or is not by a
+        trusted key.
+        """
         if self._trusted is None:
             return
         from cryptography.exceptions import InvalidSignature

@@ -70,6 +70,7 @@ class TokenAutomaton:
     """A deterministic automaton over token ids. Created by ``compile``, ``expand`` or ``load``; may be shared by
     threads.
 
+    ``vocabulary``, ``budget``: those of the construction. ``source``: a readable description of the constraint.
     ``caches``: a cache for results that other modules compute from this automaton, each under its own key.
     """
 

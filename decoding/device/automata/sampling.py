@@ -50,12 +50,12 @@ class DeviceSampler:
     """Sampling parameters for ``rows`` rows over the tokens that ``automaton`` allows.
 
     Each parameter is one number for all rows or a list with one for each. ``temperature`` 0 takes the first greatest
-    logit. ``top_k`` keeps that many tokens (``None`` or 0: all), of equal ones those with the least ids; then ``top_p``
-    keeps the fewest tokens that have this share of the remaining mass; then ``min_p`` keeps those with at least this
-    share of the highest probability. ``repetition_penalty`` divides the positive logits of seen tokens and multiplies
-    their negative ones; ``presence_penalty`` is then subtracted from all logits of seen tokens. Tokens count as seen
-    when they are drawn, or by ``see``. ``seeds``: one number for each row, or one number that is incremented from row
-    to row.
+    logit. ``top_k`` keeps that many tokens (``None`` or 0: all); among equal logits, lower ids come first. Then
+    ``top_p`` keeps the fewest tokens that have this share of the remaining mass. Then ``min_p`` keeps the tokens with
+    at least this share of the highest probability. ``repetition_penalty`` divides the positive logits of seen tokens
+    and multiplies their negative ones; ``presence_penalty`` is then subtracted from all logits of seen tokens. Tokens
+    count as seen when they are drawn, or by ``see``. ``seeds``: one number for each row, or one number that is
+    incremented from row to row.
 
     Equal seeds draw equal tokens, whatever the batch. ``draws`` counts the draws of each row, and ``forced`` those
     where every allowed logit was NaN or -inf and the first allowed token was taken: int64 (B,), updated in place by

@@ -3,8 +3,8 @@
 Only deterministic ones (one stack is enough for every text) have such tables. They hold the content of an artifact
 (docs/serving/format.md, *Stacks*), arranged so that a thread never searches.
 
-- A ``table`` entry below 0 is a negated *action*: the change of the stack, and the place to continue from; or the
-  look-up that gives the next action by the symbol on top and whether there are more below.
+- A ``table`` entry below 0 is the negated number of an *action*, which changes the stack. The action names the place to
+  continue from, or a look-up of the next action by the symbol on top and by whether there are symbols below it.
 - A look-up reads one slot of ``comb``, at the owner's place plus the answer. The slot names its owner, so a look-up
   knows whether the slot is its own (tries by row displacement: Tarjan and Yao, "Storing a sparse table", 1979).
   Reveals, chains of symbols and the decision trees of masks are all such look-ups.

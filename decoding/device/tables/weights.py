@@ -1,12 +1,12 @@
 """A weighted automaton over bytes packed for a device, in one of two layouts.
 
-Bytes that no state distinguishes are one class. *As a table*: a row for each state and a column for each class, which
-holds the next state and the log weight; failure arcs are written out, so a byte costs two look-ups and no search.
-*As arcs*: each state has a bit for each class, which is 1 if it has an arc for it. A state's arcs are stored in the
-order of their classes, so the place of one is the number of bits below its own. For a class without a bit, the state's
-failure arc is followed, and its weight added, until a state has the bit: exact back-off (Allauzen, Mohri, Roark,
-"Generalized algorithms for constructing statistical language models", 2003). A byte then costs some look-ups for each
-failure.
+Bytes that no state distinguishes are one class. *As a table*: there is a row for each state and a column for each
+class. An entry holds the next state and the log weight. Failure arcs are written out, so a byte costs two look-ups and
+no search. *As arcs*: each state has a bit for each class, which is 1 if the state has an arc for the class. A state's
+arcs are stored in the order of their classes, so the place of an arc is the number of 1 bits below its own bit. If the
+bit of a class is 0, the state's failure arc is followed, and its weight added, until a state has the bit: exact
+back-off (Allauzen, Mohri, Roark, "Generalized algorithms for constructing statistical language models", 2003). A byte
+then costs some look-ups for each failure.
 
 State 0 is DEAD, 1 is ENDED, 2 is the start where the first token is still to come, which may be spelled otherwise, and
 s + 3 is state s.

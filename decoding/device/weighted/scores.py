@@ -41,9 +41,9 @@ class DeviceScores(ScoreRows):
     """A weighted language, or an n-gram model over characters or words, as tensors on ``device``.
 
     ``capacity``: maximum number of bytes of tables and resident rows there; by default the language's budget.
-    ``layout``: ``"table"`` has an entry for each state and class of bytes; ``"arcs"`` has the arcs that there are, and
-    follows failure arcs (the back-off of an n-gram model) on the device, so it is as small as the model, and slower;
-    ``"auto"`` is a table if that fits. Scores are the same except for the rounding of float32.
+    ``layout``: ``"table"`` has an entry for each state and class of bytes. ``"arcs"`` has only the arcs of the
+    automaton, and follows failure arcs (the back-off of an n-gram model) on the device; it is as small as the model,
+    and slower. ``"auto"`` is a table if that fits. Scores are the same except for the rounding of float32.
 
     Raises ``ConstraintError`` for a language that is not deterministic and for a weighted grammar, ``ArpaError`` for a
     model over token ids (``DeviceScoreMatchers`` takes all three), ``EmptyLanguageError``, ``BudgetExceeded``.

@@ -144,7 +144,7 @@ def add_scores_kernel(
 def add_rows_kernel(
     logits, stride, width, batch, factor, scored, num_states, vocab_size, block: tl.constexpr
 ):  # fmt: skip
-    """Add a block of the resident row of scores that one row of the batch names to the row's logits."""
+    """For one row of the batch, add a block of the resident row of scores that its state names to its logits."""
     row = tl.program_id(0)
     token = tl.program_id(1) * block + tl.arange(0, block)
     inside = token < vocab_size
