@@ -35,8 +35,8 @@ class Stream:
     def feed(self, data: str | bytes) -> list[Event]:
         """The events that the next part of the text determines.
 
-        Raises ConstraintError if the text is not a prefix of a text of the constraint: at once if it is not JSON, if
-        captures are followed and if tools are called, otherwise in ``close``.
+        Raises ConstraintError for a text that is not a prefix of a text of the constraint. JSON documents, captures and
+        tool calls are checked at once; everything else is checked by ``close``.
         """
         if not isinstance(data, bytes):
             if not isinstance(data, str):

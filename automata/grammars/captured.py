@@ -37,8 +37,8 @@ IGNORED = "%ignore"
 class NamedParts:
     """The named parts of a grammar.
 
-    ``rules`` maps captured rules to their names; ``leaves`` are expressions in the bodies, as distinct objects, and
-    their readings; ``temperatures``: rules that set a temperature.
+    ``rules``: the capture name of each captured rule. ``leaves``: expressions in the bodies that contain captures, each
+    a distinct object, with their parsers of captures. ``temperatures``: the temperature of each rule that sets one.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class NamedParts:
         return bool(self.rules or self.leaves or self.temperatures)
 
     def renamed(self, prefix: str) -> NamedParts:
-        """The same reading with a prefix added to all rules, and the same leaves."""
+        """The same parts with a prefix added to the names of all rules, and the same leaves."""
         temperatures = {prefix + rule: temperature for rule, temperature in self.temperatures.items()}
         return NamedParts(
             {prefix + rule: name for rule, name in self.rules.items()}, self.leaves, temperatures

@@ -82,13 +82,13 @@ class Grammar(Operators):
         marked: NamedParts | None = None,
         reading: Reading | None = None,
     ) -> None:
-        """``text`` is the text of the rules, and ``positions`` the position of each definition in it; both are for
-        messages only.
+        """``rules``: the bodies by name. ``start``: the name of the start rule. ``source``: a description of the
+        origin. ``text`` is the text of the rules, and ``positions`` the position of each definition in it; messages and
+        pictures use them. ``marked``: the parts that are captured; give ``reading`` instead if the parser of captures
+        is known.
 
-        ``marked``: the named parts of the rules to be captured; or, if it is known, the ``reading``.
-
-        Raises ConstraintError if a called rule is missing, or is called where no context-free grammar can call it;
-        BudgetExceeded("positions").
+        Raises ConstraintError if ``start`` or a called rule is missing, or if a rule is called where no context-free
+        grammar can call it; BudgetExceeded("positions").
         """
         super().__init__(source or f"Grammar(start={start!r})", budget, reading)
         self._marked = marked or NamedParts({})
@@ -256,8 +256,8 @@ class Grammar(Operators):
 
     @checked
     def rule_stack(self, prefix: str | bytes) -> tuple[str, ...]:
-        """The rules that are open at the end of ``prefix``, or where it first leaves the grammar; outermost (the start)
-        first.
+        """The names of the rules that are open at the end of ``prefix``, or where it first leaves the grammar;
+        outermost (the start) first. Empty if the grammar has no words.
 
         If the text is ambiguous, the rules of one derivation. A rule that calls itself last (``list: item list``)
         appears once, and left-recursive rules may appear under names derived from theirs.
@@ -365,8 +365,8 @@ class Grammar(Operators):
         return not self.automaton.has_marks and not self.is_finite()
 
     def open_rules(self, prefix: str | bytes) -> tuple[str, ...]:
-        """The open rules, without the rules that ``lark_grammar`` adds for ignored text and around a start that is
-        called.
+        """``rule_stack`` without the rules that ``lark_grammar`` adds for ignored text, and around a start rule that is
+        itself called.
         """
         return tuple(name for name in self.rule_stack(prefix) if not name.startswith("%"))
 

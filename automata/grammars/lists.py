@@ -78,7 +78,8 @@ def delimited_list(
 ) -> Language | Grammar:
     """``low`` to ``high`` words of ``item`` (``None``: any number), with ``separator`` between each two.
 
-    Returns a Grammar if ``item`` or ``separator`` is one, else a Language. O(1).
+    Returns a Grammar if ``item`` or ``separator`` is one, else a Language. O(1) for languages; linear in the rules of
+    grammars. Raises ConstraintError unless 0 <= ``low`` <= ``high``.
     """
     if low < 0 or (high is not None and high < low):
         raise ConstraintError(f"a list cannot have {low} to {high} items")

@@ -32,10 +32,10 @@ from tokenfst.errors import DrawingError
 IGNORED = "%ignore"
 """The rule that ``lark_grammar`` calls before every terminal; drawn as a dot before the terminal."""
 _ROOM = 10
-"""States and edges of a rule while it is built, for each state that may be drawn."""
+"""While a rule is built, it may have this many times as many states, and edges, as states may be drawn."""
 _WIDTH = 60
 _ROWS = 14
-"""Most labels of one edge."""
+"""The greatest number of labels of one edge in a picture."""
 _DEFINED = re.compile(r"(?s)[^\s:]+\s*::?=?[ \t]*(.*?)[ \t]*(?=\n(?![ \t]*\|)|\Z)")
 
 

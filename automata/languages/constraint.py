@@ -40,7 +40,7 @@ from tokenfst.errors import AlgebraError, BudgetExceeded, ConstraintError, Empty
 
 _T = TypeVar("_T")
 _LONG = 500
-"""Length in bytes up to which a prefix may be read thousands of times."""
+"""The greatest length, in bytes, of a prefix that ``following`` reads thousands of times."""
 _WALKING = "the walk over texts"
 
 
@@ -56,10 +56,10 @@ class Constraint(Streamed):
     __slots__ = ("__weakref__", "_automaton", "_budget", "_source", "_walked_over")
 
     never_a_list: ClassVar[bool] = True
-    """A call that takes one or many values treats a constraint as one value, although it is iterable."""
+    """A function that takes one value or several treats a constraint as one value, although it is iterable."""
 
     _kind: ClassVar[str]
-    """What ``repr`` and notebooks call it. Classes that users need not know have the name of their base class."""
+    """The name of the class in ``repr`` and notebooks; for a class that users need not know, that of its base class."""
     _made_again: ClassVar[tuple[str, ...]] = ("_automaton", "_capture_reader", "_walked_over")
     """Attributes that are caches and are not pickled."""
 
@@ -373,8 +373,8 @@ class Constraint(Streamed):
         """The characters, or the end of the text, that may follow ``prefix`` (text in UTF-8), which must end between
         two characters.
 
-        Where strings must differ from each other, after a long prefix, characters beyond ASCII are given by their first
-        bytes.
+        Where strings must differ from each other, after a prefix of more than 500 bytes, characters beyond ASCII are
+        given by their first bytes.
         """
         given = encode_any(prefix, "following", "prefix")
         if not self.automaton.has_marks:
@@ -394,7 +394,7 @@ class Constraint(Streamed):
         """Whether it is known, without a search, that there are infinitely many texts."""
 
     def open_rules(self, prefix: str | bytes) -> tuple[str, ...] | None:
-        """The grammar rules that are open after ``prefix``."""
+        """The names of the grammar rules that are open after ``prefix``, outermost first; None without rules."""
         return None
 
     def _ask(self, question: Callable[[_native.ByteAutomaton], _T]) -> _T:

@@ -41,8 +41,8 @@ _SOMETHING = repeat(ANY_BYTE, 1)
 class Growth:
     """How the texts of an expression can grow.
 
-    ``endless``: there are infinitely many texts, whatever the called rules contain. ``calls``: the called rules, and
-    for each whether a non-empty text may stand next to it.
+    ``endless``: there are infinitely many texts, whatever the called rules contain. ``calls``: for each called rule,
+    whether a non-empty text may stand next to a call of it.
     """
 
     endless: bool
@@ -53,7 +53,9 @@ class Sizes:
     """Queries about many expressions that share nodes."""
 
     def __init__(self, budget: Budget, alive: Callable[[Expr], bool] | None = None) -> None:
-        """``alive``: whether a node has a text; without, none of them calls rules, and it is searched for."""
+        """``alive``: a function that says whether a node has a text. By default the text is searched for; nodes must
+        then contain no calls.
+        """
         self.budget = budget
         self.alive = alive or (lambda node: bool(node.size) or has_word(node, budget))
         self._filled: dict[Expr, bool] = {}

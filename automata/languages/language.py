@@ -87,8 +87,8 @@ class Language(Constraint):
         *,
         pattern: str | None = None,
     ) -> None:
-        """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all
-        questions; ``reading``: how named groups read its words, if it has any; ``pattern``: see the property.
+        """The language of an expression. ``source`` describes its origin; ``budget`` bounds all queries; ``reading``:
+        the parser of its named groups, if it has any; ``pattern``: see the property.
         """
         super().__init__(_shorten(source, _SOURCE_LENGTH), budget, reading)
         self._expr, self._pattern = expr, pattern

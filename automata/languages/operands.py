@@ -13,7 +13,7 @@ from tokenfst.common.remedies import remedy
 from tokenfst.errors import ArgumentTypeError, ConstraintError
 
 _MOST_REPETITIONS = 2**31 - 1
-"""The core's bound of counts."""
+"""The greatest bound of a repetition in the core."""
 
 
 def encode(word: str | bytes, asked: str = "a question about a language", name: str = "word") -> bytes | None:

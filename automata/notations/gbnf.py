@@ -27,10 +27,10 @@ GBNF = Dialect(
 def gbnf(text: str, budget: Budget | None = None, *, start: str = "root") -> Grammar:
     r"""The grammar of a text in llama.cpp's notation; its words are those of the rule ``start``.
 
-    ``<name>`` is the special token of that name, ``<[id]>`` the token with that id, ``!`` before them any other token;
-    ``compile`` looks them up. Two things are more lenient than in llama.cpp: a rule ends where the next one begins,
-    wherever its lines are broken, and ``\-`` is a dash in a class. Raises PatternSyntaxError (with position and caret)
-    for a malformed text, undefined rules and rules defined twice; EmptyLanguageError if ``root`` has no words;
+    ``<name>`` is the special token of that name, ``<[id]>`` the token with that id; with ``!`` before it, any other
+    token. ``compile`` looks them up. Two things are more lenient than in llama.cpp: a rule ends where the next one
+    begins, wherever its lines are broken, and ``\-`` is a dash in a class. Raises PatternSyntaxError (with position and
+    caret) for a malformed text, undefined rules and rules defined twice; EmptyLanguageError if ``start`` has no words;
     BudgetExceeded("positions"); MissingDependencyError without lark.
     """
     return read(GBNF, text, start, budget)

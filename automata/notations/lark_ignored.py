@@ -38,8 +38,8 @@ from tokenfst.errors import UnsupportedPatternError
 _Waiting = frozenset[tuple[int, int]]
 """States of pieces that have ended although a longer match was still possible."""
 _State = frozenset[tuple[tuple[int, int] | None, _Waiting]]
-"""All ways to read a run: for each the piece with its state (None between two pieces), and the longer matches that are
-still possible.
+"""All ways to read a run. Each way: the piece that is being read, with its state (None between two pieces), and the
+longer matches that are still possible.
 """
 Terminals = Mapping[str, tuple[Expr, Ranges]]
 """By key: the words of a terminal, and the characters that they begin with."""
@@ -51,8 +51,10 @@ _NAME = "what is ignored"
 class Runs:
     """The ignored text of a grammar.
 
-    ``between``: after a terminal. ``end``: at the end of the text. ``before``: by terminal, what may come before it
-    beyond ``between`` (see ``led``). ``plain``: all runs are allowed between terminals and at the end.
+    ``between``: the runs that may follow every terminal. ``before``: by the first characters of a terminal, the runs
+    that may come between such a run and the terminal (see ``led``). ``end``: the same for the end of the text.
+    ``free``: the keys of terminals before which a forbidden run does not matter, because it may also come after them.
+    ``plain``: all runs are allowed between terminals and at the end.
     """
 
     between: Expr
@@ -89,11 +91,12 @@ def runs_of(pieces: Sequence[Leftmost], terminals: Terminals, budget: Budget) ->
 
 
 def may_end_anywhere(pieces: Sequence[tuple[Expr, PlainPattern | None]], terminals: Terminals) -> bool:
-    """Whether each sequence of pieces is ignored text that every terminal may follow, as far as the patterns show it;
-    then ``runs_of`` would say so, too. ``pieces``: their words and, if they are plain, their patterns.
+    """Whether every sequence of pieces is ignored text that every terminal may follow. Sufficient, not necessary; if it
+    is True, ``runs_of`` would find the same. ``pieces``: the words of each piece and, if it is plain, its pattern.
 
-    Where a piece ends shows if no other piece and no terminal begins with a character by which its match may go on to a
-    longer one. The piece itself may follow if its words in sequence are a word, and so may a terminal with these words.
+    The condition: no piece and no terminal begins with a character with which the match of a piece before it could
+    become longer. It need not hold for a piece after itself, or before a terminal with the same words, if the piece is
+    a repetition, because its words in sequence are then one word of it.
     """
     for words, plain in pieces:
         longer = None if plain is None else plain.longer_by()

@@ -175,8 +175,8 @@ class File:
 
     ``schemas``: the values after each %json, by position. ``ignored``: what %ignore names; ``ignored_once``: at most
     one piece at each place; ``ignored_first``: also at the beginning of the text. ``declared``: the names in %declare
-    of an imported text. ``importer`` and ``given``: the text that imports this one, and the names under which it has
-    these definitions.
+    of an imported text. ``importer``: the text that imports this one; ``given``: by imported name, the name of the
+    definition in the importer.
     """
 
     text: str
@@ -203,8 +203,9 @@ class File:
 
 @dataclass
 class Definition:
-    """A rule or a ``terminal``. ``bodies``: its alternatives, each with the file whose names it uses. ``attributes``:
-    the part in brackets after its name. ``parameterized``: it has a parameter (``name::_``).
+    """The definition of a rule or, if ``terminal``, of a terminal. ``bodies``: its alternatives, each with the file in
+    which its names are looked up. ``attributes``: the part in brackets after its name. ``parameterized``: it has a
+    parameter (``name::_``).
     """
 
     name: str

@@ -46,8 +46,8 @@ class Walk:
     """The configurations of an automaton by number. Not thread-safe."""
 
     def __init__(self, automaton: _native.ByteAutomaton, budget: Budget, purpose: str) -> None:
-        """``purpose``: the name in an error of the budget. Strings that must differ may be equal here: callers
-        check with ``accepts`` if there are any.
+        """``purpose``: what an error of the budget names. A walk does not check that strings differ where they must; if
+        there are such strings, callers test each text with ``accepts``.
         """
         self._native = _native.ByteWalk(automaton)
         self.start = 0 if len(self._native) else None

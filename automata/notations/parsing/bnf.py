@@ -109,10 +109,12 @@ _SET = re.compile(r"(\s|#[^\n]*\n)*=")
 class Dialect:
     r"""One notation.
 
-    ``name``; the patterns of names and strings; the meaning of each escape letter (``class_escapes``: in character
-    classes only); whether ``.`` is any character; whether ``#x41`` is refused because other readers give it another
-    meaning. ``macros``: whether there are functions. ``tokens``: the pattern of tokens. ``hex_digits``: how many follow
-    ``\x``. ``any_class``: whether ``[^]`` is any character. ``options``: whether rules have options in brackets.
+    ``names``, ``strings``, ``macros``, ``tokens``: the patterns of names, of string literals, of the names of macros
+    and of tokens of the vocabulary (``macros`` and ``tokens`` match nothing by default). ``escapes``: the meaning of
+    each escape letter; ``class_escapes``: further ones in character classes. ``wildcard``: whether ``.`` is any
+    character. ``refuse_hex``: whether ``#x41`` is refused because other readers give it another meaning.
+    ``hex_digits``: how many digits follow ``\x``. ``any_class``: whether ``[^]`` is any character. ``options``: whether
+    rules have options in brackets.
     """
 
     name: str

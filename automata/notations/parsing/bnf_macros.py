@@ -103,8 +103,8 @@ class Macros:
         return chunks([text for text in texts if text])
 
     def regex(self, macro: Token, given: list[Argument], settings: dict[str, Argument]) -> Expr:
-        """A pattern as xgrammar reads it, from beginning to end. In a JSON string: the texts of the pattern that need
-        no escape.
+        """A pattern as xgrammar reads it; it must match all of a text. With ``json_string``, only those texts that need
+        no escape in a JSON string.
         """
         if len(given) != 1 or not isinstance(given[0].value, Token) or given[0].value.type != "STRING":
             self.fail("Regex needs one pattern, as a string", macro.start_pos)

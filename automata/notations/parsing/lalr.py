@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ASCII = 128
 _TICKED = 64
-"""Tokens between two looks at the time, as the core counts them."""
+"""The number of tokens between two checks of the clock in the core."""
 
 
 class Token(str):
@@ -48,11 +48,11 @@ def token_of(text: str, kind: str, position: int) -> Token:
 
 
 class Tokens:
-    """The tokens of a notation: their types with regular expressions; the first one that matches counts.
+    """The tokens of a notation: their types with regular expressions. The first type that matches is taken.
 
     ``pattern`` matches the next token; the name of its last group is the type, ``_other`` if there is no token.
-    ``matches``: the same by the first character of the token, with the types that begin with it: ``re`` tries each
-    alternative by a call of its own.
+    ``matches``: by the first character of a token, the ``match`` of a pattern of only those types that can begin with
+    it. This saves time, because ``re`` tries one alternative after another.
     """
 
     def __init__(self, types: list[tuple[str, str]]) -> None:
@@ -113,8 +113,8 @@ class Unparsed(Exception):
 
 
 _Reduction = tuple[int, str, tuple[tuple[int, bool], ...], str | None, bool]
-"""A production: the number of its parts; the name of what it makes; the parts that are kept, each with whether it
-stands for its own children; the label of the node, None for children that belong to the node above; and whether a
+"""A production: the number of its parts; the name of its left side; the indices of the parts that are kept, each with
+whether its children take its place; the label of the node (None: its children belong to the node above); and whether a
 single child takes the place of the node.
 """
 
@@ -123,7 +123,7 @@ class Tables:
     """A notation's tables, with the loop that runs on them. ``tokens`` divides a text into tokens."""
 
     def __init__(self, parser: Lark, tokens: Tokens, late: str | None = None) -> None:
-        """The tables of lark's ``parser``. ``late``: nodes of this kind find their children when they are asked for."""
+        """The tables of lark's ``parser``. ``late``: the kind of nodes whose children are made when first needed."""
         from lark import Tree
         from lark.parsers.lalr_analysis import Shift
 

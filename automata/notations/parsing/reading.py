@@ -45,12 +45,13 @@ _RULE = re.compile(
 )
 """Where a rule or a directive begins, in a grammar of any notation: a name in the first column, then its sign."""
 _TOKEN, _NODE = 12, 8
-"""Microseconds that parsing a token and folding a node take, about."""
+"""The approximate time, in microseconds, of parsing a token and of folding a node."""
 
 
 class Values(dict[str, Expr]):
-    """Expressions of tokens by their texts, each read when it first occurs. ``lasting``: the types of tokens that mean
-    the same wherever they stand; others are not kept. ``None``: all do.
+    """A cache of the expressions of tokens, by their texts. ``read`` makes the expression of a token that is not in it.
+
+    ``lasting``: the types of tokens that mean the same wherever they stand; only these are kept. ``None``: all types.
     """
 
     def __init__(self, read: Callable[[Token], Expr], lasting: Container[str] | None = None) -> None:
@@ -76,8 +77,8 @@ def parse(
     """The tree of ``text`` in a notation that is given as a lark grammar.
 
     ``tokens``: descriptions of the notation's tokens. ``unfinished``: by first characters, the description of what
-    begins at a position where no token matches. ``what``: the name of what is parsed. ``late``: outermost nodes of this
-    kind find their children when they are asked for. Raises PatternSyntaxError and BudgetExceeded("seconds").
+    begins at a position where no token matches. ``what``: the name of what is parsed. ``late``: the kind of outermost
+    nodes whose children are made when first needed. Raises PatternSyntaxError and BudgetExceeded("seconds").
     """
     deadline = deadline or Deadline(Budget(), f"the text of a {what}")
     parser, lex, tables = _parser(notation, late)
@@ -169,19 +170,19 @@ def _other_notation(arrows: bool, text: str) -> str:
 
 
 def refuse_text(call: str, text: object) -> NoReturn:
-    """Raise ConstraintError for what is no text of a grammar."""
+    """Raise ConstraintError for a grammar ``text`` that is not a str; the message names the ``call`` and the remedy."""
     instead = READ_FILE if hasattr(text, "read_text") or hasattr(text, "readlines") else "decode it first"
     raise ConstraintError(f"{call}: a grammar must be a str, not {type(text).__name__}; {instead}")
 
 
 def near_to(name: str, known: Iterable[str]) -> str:
-    """The end of a message on a name that is not defined: those that are almost it."""
+    """The end of a message about an undefined name: at most two similar names, or nothing."""
     near = difflib.get_close_matches(name, list(known), 2, 0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def others_of(start: str, rules: Iterable[str]) -> str:
-    """The end of the message on a start rule that is not defined: what to give as ``start``."""
+    """The end of the message about an undefined start rule: what to give as ``start``."""
     names = list(rules)
     if not names:
         return ": the text has no rules"
@@ -268,9 +269,9 @@ def rule_body(
     """The expression of the body of a rule, in a notation whose nodes are called as in Lark's.
 
     ``values``: the expressions of tokens. ``part``: a fold's function for nodes that are neither sequences,
-    alternatives, optional parts nor repetitions by a sign. It makes an expression, a pair of an expression and a name,
-    or what the node above takes. Among its children, expressions are such pairs.
-    Raises BudgetExceeded("seconds") after ``deadline``.
+    alternatives, optional parts nor repetitions by a sign. It returns an expression, or a pair of an expression and a
+    name, or any value that the node above it can use. Its ``children`` contain expressions only in such pairs. Raises
+    BudgetExceeded("seconds") after ``deadline``.
     """
     return _native_of(tree).rule(values, part, deadline.tick, _NODE)
 
@@ -281,8 +282,8 @@ def tokens_of(tree: Tree[Any], kind: str) -> list[Token]:
 
 
 def words_of(tree: Tree[Any]) -> list[str] | None:
-    """What the strings in a terminal's body spell, if each of its alternatives is one, of printable ASCII without
-    escapes and flags.
+    """The texts of the strings in a terminal's body, if each of its alternatives is one string of printable ASCII
+    without escapes and flags; otherwise None.
     """
     return _native_of(tree).words()
 
