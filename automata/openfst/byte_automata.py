@@ -1,7 +1,8 @@
 """Deterministic byte automata as machines of OpenFst, and back: conversion, determinization, minimization, reversal.
 
 Invariants of results: a ``Dfa`` is trim, its state 0 is DEAD (convention 3), and two bytes share a class if and only if
-no state distinguishes them. Only what reverses, maps bytes or says ``pynini.Fst`` needs pynini.
+no state distinguishes them. Only reversal, replacement of bytes, and functions that take or return a ``pynini.Fst``
+need pynini.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _FIRST_STATES = 4096
 """The state limit of the first attempt at a determinization; each following attempt multiplies it by four."""
 _DELTA = 1e-6
-"""A tolerance for weights; there are none here."""
+"""The tolerance for weights that minimization expects. The machines here have no weights."""
 
 
 def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
@@ -131,7 +132,7 @@ def native_arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
 def minimize_dfa(dfa: Dfa, deadline: Deadline | None = None) -> Dfa:
     """The minimal deterministic automaton of the same language, by the native core. O(arcs · log states).
 
-    Its letters are the classes of bytes, so it has an arc where the automaton has up to 256. Raises
+    The letters are the classes of bytes: one arc stands for all bytes of a class. Raises
     ``BudgetExceeded("seconds" or "bytes")``.
     """
     deadline = deadline or Deadline(Budget(), "the minimization of an automaton")

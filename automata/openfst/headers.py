@@ -38,7 +38,9 @@ class Header(NamedTuple):
 
 
 def read_file(path: str | os.PathLike[str], reader: Callable[[bytes], _Read]) -> _Read:
-    """What ``reader`` makes of a file's bytes. The message of an ``FstIOError`` gets the file's name."""
+    """The result of ``reader`` for the bytes of a file. The name of the file is added to the message of an
+    ``FstIOError``.
+    """
     try:
         return reader(Path(path).read_bytes())
     except FstIOError as error:

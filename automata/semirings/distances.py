@@ -62,8 +62,8 @@ def sums(
     clock: Deadline,
     limit: Budget,
 ) -> list[Any]:
-    """For each node the sum over all paths from ``begin``. ``before``: an edge's weight is the left factor of the rest
-    of the path.
+    """For each node the sum over all paths from the nodes of ``begin``, which has their initial weights. ``before``:
+    the weight of an edge is the left factor of its product with the sum so far; otherwise the right one.
     """
     found = [semiring.zero] * len(edges)
 

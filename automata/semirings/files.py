@@ -45,7 +45,7 @@ _WEIGHTS = {each.weight_type: each.name for each in ARC_TYPES.values() if each.n
 """The numbers that a weight may be made of."""
 _INFINITE = -1
 _ARC_BYTES = 200
-"""About what an arc takes as Python objects."""
+"""The approximate memory, in bytes, of an arc as Python objects."""
 
 
 def arc_type_of(semiring: Semiring) -> str:
@@ -161,8 +161,8 @@ class _Form:
 
 @checked
 def read(source: str | os.PathLike[str], *, budget: Budget | None = None) -> SemiringFst:
-    """The machine in an OpenFst file, of type vector or const, whose arc type is one of those that ``write`` writes, or
-    a number's.
+    """The machine in an OpenFst file of type vector or const. Its arc type is one of those that ``write`` writes, or
+    that of a numeric semiring.
 
     Raises ``FstIOError`` for an invalid file, ``OSError``, ``BudgetExceeded``. Linear.
     """
@@ -287,5 +287,5 @@ def to_bytes(fst: SemiringFst, fst_type: Literal["vector", "const"] = "vector") 
 def write(
     fst: SemiringFst, source: str | os.PathLike[str], fst_type: Literal["vector", "const"] = "vector"
 ) -> None:
-    """Write an OpenFst file, which C++ programs read that use OpenFst's library with this arc type."""
+    """Write an OpenFst file. C++ programs that use OpenFst's library with this arc type can read it."""
     Path(source).write_bytes(to_bytes(fst, fst_type))

@@ -77,7 +77,7 @@ class SemiringFst:
         return len(self._arcs)
 
     def num_arcs(self, state: int | None = None) -> int:
-        """The number of arcs of a state, or without one of all states."""
+        """The number of arcs of ``state``; by default, of all states together."""
         return sum(map(len, self._arcs)) if state is None else len(self._arcs[self._state(state)])
 
     def states(self) -> range:

@@ -61,10 +61,11 @@ class Number(Semiring):
 
 
 class SignedLog(Semiring):
-    """Numbers with a sign, by sign and negative logarithm: (1.0, -log x) for x, (-1.0, -log x) for -x.
+    """Numbers with a sign, as pairs of the sign and a negative logarithm: (1.0, -log x) for x > 0, (-1.0, -log x) for
+    -x.
 
-    For sums of numbers that differ much in size. ``size``: the arc type of the logarithms, "log" or "log64". Zero is
-    (1.0, infinity).
+    Use it for sums of numbers of very different sizes. ``size``: the arc type of the logarithms, "log" or "log64". Zero
+    is (1.0, infinity).
     """
 
     def __init__(self, size: str = "log64") -> None:
@@ -76,7 +77,7 @@ class SignedLog(Semiring):
         self.zero, self.one = (1.0, math.inf), (1.0, 0.0)
 
     def plain(self, value: tuple[float, float]) -> tuple[float, float]:
-        """The value with a sign of 1 or -1, which Zero has too."""
+        """The value with its sign as 1.0 or -1.0; the sign of Zero is 1.0."""
         sign, size = value
         return 1.0 if sign > 0 or size == math.inf else -1.0, size
 
@@ -116,7 +117,7 @@ class SignedLog(Semiring):
         return value[0], self.parts[1].key(value[1], delta)
 
     def member(self, value: Any) -> bool:
-        """Whether it is 1 or -1 and a size, and 1 with Zero."""
+        """Whether it is a pair of a sign, 1 or -1, and a negative logarithm; the sign of Zero must be 1."""
         sign, size = value
         return (
             isinstance(value, tuple)

@@ -50,8 +50,8 @@ class Semiring:
         raise FstOpError(f"the semiring {self.name!r} does not divide")
 
     def star(self, value: Any) -> Any:
-        """The closure 1 + a + aa + ...; raises ``FstOpError`` if it diverges. Without it cycles are added up until
-        ``near``.
+        """The closure 1 + a + aa + ...; raises ``FstOpError`` if it diverges. If a semiring does not define it,
+        ``distances`` adds up the rounds of a cycle until two sums are ``near``.
         """
         raise FstOpError(
             f"the semiring {self.name!r} does not say what 1 + a + aa + ... is: write star(value)"

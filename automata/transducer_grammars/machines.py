@@ -267,7 +267,7 @@ def shortestpath(
     fst: VectorFst | str | bytes, nshortest: int = 1, unique: bool = False, *, nstate: int = NO_STATE_ID,
     weight: WeightLike | None = None, budget: Budget | None = None,
 ) -> Fst:  # fmt: skip
-    """The best paths."""
+    """The ``nshortest`` best paths (``tokenfst.fst.shortestpath``)."""
     made = operations.shortestpath(
         acceptor_or_machine(fst),
         nshortest=nshortest,

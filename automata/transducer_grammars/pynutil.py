@@ -14,7 +14,7 @@ __all__ = ["add_weight", "delete", "insert", "join"]
 
 @checked
 def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
-    """The transducer that maps the empty string to ``expr``."""
+    """The transducer that maps the empty string to the words of ``expr``. ``weight``: as in ``add_weight``."""
     made = acceptor_or_machine(expr)
     made = Fst.around(arcmap(made, map_type="input_epsilon"))
     return made if weight is None else add_weight(made, weight)
@@ -22,14 +22,14 @@ def insert(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> F
 
 @checked
 def delete(expr: VectorFst | str | bytes, weight: WeightLike | None = None) -> Fst:
-    """The transducer that maps ``expr`` to the empty string."""
+    """The transducer that maps the words of ``expr`` to the empty string. ``weight``: as in ``add_weight``."""
     made = Fst.around(arcmap(acceptor_or_machine(expr), map_type="output_epsilon"))
     return made if weight is None else add_weight(made, weight)
 
 
 @checked
 def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
-    """The machine with ``weight`` added to each path."""
+    """The machine with the weight of each path multiplied by ``weight`` (in "standard" and "log", a sum of numbers)."""
     made = acceptor_or_machine(expr)
     value = number(weight, made.kind, "add_weight: weight")
     return Fst.around(building.chain([], [], value, made.arc_type()).set_tables(made.tables)).concat(made)
@@ -37,6 +37,6 @@ def add_weight(expr: VectorFst | str | bytes, weight: WeightLike) -> Fst:
 
 @checked
 def join(expr: VectorFst | str | bytes, sep: VectorFst | str | bytes) -> Fst:
-    """One or more ``expr``, separated by ``sep``."""
+    """One or more words of ``expr``, separated by words of ``sep``."""
     one, between = both(expr, sep)
     return one + (between + one).star

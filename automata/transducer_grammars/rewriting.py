@@ -68,7 +68,7 @@ def lattice_to_top_string(
 
 @checked
 def lattice_to_one_top_string(lattice: VectorFst, token_type: TokenType | None = None) -> str:
-    """The only string of a lattice. Raises ``FstOpError`` if there are several."""
+    """The only string of a lattice. Raises ``FstOpError`` if there is none, or more than one."""
     found = lattice_to_strings(lattice, token_type)
     if len(found) != 1:
         raise FstOpError(

@@ -47,7 +47,10 @@ def type_or_default(token_type: TokenType | None) -> TokenType:
 
 
 def bracketed(text: str | bytes, token_type: TokenType | None = None) -> list[int]:
-    r"""The labels of a string with brackets. ``\[``, ``\]`` and ``\\`` are plain. ``FstArgError``."""
+    r"""The labels of a string with brackets. ``\[``, ``\]`` and ``\\`` stand for the characters themselves.
+
+    Raises ``FstArgError`` for brackets and backslashes without a partner, and for labels out of range.
+    """
     token_type = type_or_default(token_type)
     if isinstance(token_type, SymbolTable):
         return labels_of(text, token_type)

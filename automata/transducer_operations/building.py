@@ -177,9 +177,9 @@ def optimize(fst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
     """An equivalent machine, smaller where that is certain, as in pynini's ``optimize``.
 
     Epsilons are removed; unweighted or acyclic acceptors are determinized and minimized; for others, labels and weights
-    are encoded as letters. In semirings in which parallel weights add up ("log", "real"), two paths count twice: there,
-    except for acyclic acceptors, only arcs between the same states are merged. Exponential at worst, as determinization
-    is.
+    are encoded as letters. In semirings in which the weights of parallel paths add up ("log", "real"), that would lose
+    paths that occur twice. There, except for acyclic acceptors, only arcs with the same labels between the same states
+    are merged. Exponential at worst, as determinization is.
     """
     made = fst.copy().rmepsilon(budget=budget)
     if made.arc_type() in _SUMS and not (made.properties(_ACCEPTOR) and made.properties(_ACYCLIC)):
@@ -217,8 +217,8 @@ def string(
 
 
 def plain(labels: list[int], token_type: str | SymbolTable, table: SymbolTable | None) -> list[int]:
-    """Labels of bytes as in machines of strings, where byte b has label b, whichever labels a machine has. Raises
-    ``FstOpError`` if they are to be read as characters, but the machine's table says that they are bytes.
+    """Labels as in machines of strings, where byte b has label b. They are converted if the machine's ``table`` says
+    that byte b has label b + 1. Raises ``FstOpError`` if that table says bytes, but ``token_type`` says characters.
     """
     if isinstance(token_type, SymbolTable) or not is_byte_table(table):
         return labels
@@ -230,8 +230,8 @@ def plain(labels: list[int], token_type: str | SymbolTable, table: SymbolTable |
 
 
 def spelled(labels: list[int], token_type: str | SymbolTable, table: SymbolTable | None = None) -> str:
-    """The text of some labels. Raises ``FstOpError`` for labels without text. ``table``: that of the machine; if it is
-    the one of bytes, byte b is read from label b + 1.
+    """The text of some labels. Raises ``FstOpError`` for labels without text. ``table``: the symbol table of the
+    machine; if it is that of byte labels, label b + 1 stands for byte b.
     """
     if isinstance(token_type, SymbolTable):
         missing = [label for label in labels if not token_type.member(label)]

@@ -48,9 +48,9 @@ def compose(
     matches every label, ``rho_label`` every label for which the state has no arc, ``phi_label`` leads to the state
     where such a label is looked up next, without consuming it. ``rewrite_mode``: whether the matched label is written
     on both sides of the arc ("always"), on the matched side only ("never"), or on both if that machine is an acceptor
-    ("auto"). ``phi_loop``: a phi arc to its own state consumes.
+    ("auto"). ``phi_loop``: whether a phi arc to its own state consumes the label.
 
-    Raises ``FstOpError`` for different semirings. In the worst case all pairs of states, each with the product of
+    Raises ``FstOpError`` for different semirings. Cost: in the worst case all pairs of states, each with all pairs of
     matching arcs.
     """
     require_same("compose", ifst1, ifst2)
@@ -220,9 +220,9 @@ def shortestpath(
     """The ``nshortest`` best paths as a tree; with ``unique``, for an acceptor, the best path of each of the best
     words. For one path ``unique`` changes nothing, and the machine may be a transducer, as in OpenFst.
 
-    ``weight``: excludes paths worse than the best one times it. ``nstate``: the search stops after about this number of
-    states. Needs a semiring with the path property (``FstOpError``). The cost is that of the distances to acceptance,
-    and ``nshortest`` times the states near the paths, times a logarithm.
+    ``weight``: paths worse than the best one times ``weight`` are excluded. ``nstate``: the search stops after about
+    this number of states. Needs a semiring with the path property (``FstOpError``). The cost is that of the distances
+    to acceptance, and ``nshortest`` times the states near the paths, times a logarithm.
     """
     threshold = kept("shortestpath", ifst.kind, weight, nstate)
     chosen("shortestpath: queue_type", queue_type, QUEUE_TYPES)
@@ -261,8 +261,8 @@ def randgen(
 def synchronize(ifst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
     """An equivalent machine that reads and writes labels in lockstep as long as possible.
 
-    If a cycle reads more labels than it writes, or fewer, there is none: ``BudgetExceeded``. A state for each state and
-    each string that waits: exponential at worst.
+    If a cycle reads more labels than it writes, or fewer, there is no such machine: ``BudgetExceeded``. The result has
+    a state for each state and each string that waits there to be read or written: exponential at worst.
     """
     return ifst.like(ifst.core.synchronize(limits(budget)))
 

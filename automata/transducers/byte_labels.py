@@ -5,8 +5,8 @@ so. Machines of strings (``accep``, ``cross``, ``string_map``, ``cdrewrite``) ha
 
 Invariant: where labels of two machines meet, equal labels stand for equal symbols as far as tables say, and a side with
 the table of convention 2 meets no side without a table. An operation that would join them raises ``FstOpError``;
-``acceptors.with_byte_labels`` converts one of them. A side on which all labels are epsilon needs no table. Tables of
-symbols of one's own meet sides without a table, as in OpenFst.
+``acceptors.with_byte_labels`` converts one of them. A side on which all labels are epsilon needs no table. A table of
+other symbols may meet a side without a table, as in OpenFst.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def is_byte_table(table: SymbolTable | None, byte_zero: int = BYTE_ZERO_LABEL) -
 
 
 def common_tables(call: str, *machines: Any) -> Tables:
-    """The tables of machines whose inputs meet, and whose outputs meet: those of the first, and where it has none, that
-    of bytes if another has it. Raises ``FstOpError`` if their labels do not stand for the same.
+    """The input and the output table of a result of machines whose inputs meet, and whose outputs meet. They are those
+    of the first machine; where it has none, the table of byte labels if another machine has it. Raises ``FstOpError``
+    if the machines' labels stand for different symbols.
     """
     return _meeting(call, "input", *((each, 0) for each in machines)), _meeting(
         call, "output", *((each, 1) for each in machines)
@@ -54,7 +55,9 @@ def common_tables(call: str, *machines: Any) -> Tables:
 
 
 def require_middle(call: str, one: Any, other: Any) -> None:
-    """Raise ``FstOpError`` if the outputs of one machine and the inputs of another do not stand for the same."""
+    """Raise ``FstOpError`` if the output labels of ``one`` and the input labels of ``other`` stand for different
+    symbols.
+    """
     _meeting(call, "middle", (one, 1), (other, 0))
 
 

@@ -21,7 +21,7 @@ Limits = tuple[int, int, float]
 _DEFAULT = Budget()
 _MOST_STATES = 2**31 - 2
 STATE_BYTES = 64
-"""About what a state takes while a machine is built."""
+"""The approximate memory, in bytes, of a state while a machine is built."""
 T = TypeVar("T")
 
 
@@ -81,7 +81,8 @@ def kept(call: str, kind: ArcType, weight: WeightLike | None, nstate: int) -> tu
 
 
 QUEUE_TYPES = ("auto", "fifo", "lifo", "shortest", "state", "top")
-"""OpenFst's names. The queue is chosen by the machine's properties here, whatever is given; the result is the same."""
+"""OpenFst's names. They have no effect: the core chooses the queue by the machine's properties, with the same result.
+"""
 
 
 def special(

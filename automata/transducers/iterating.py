@@ -63,8 +63,9 @@ class ArcIterator(Iterator[Arc]):
 
 
 class MutableArcIterator(ArcIterator):
-    """An ``ArcIterator`` that can replace the current arc. Arcs that are added elsewhere in the meantime are lost when
-    it does.
+    """An ``ArcIterator`` that can replace the current arc.
+
+    ``set_value`` writes back the arcs that the state had when the iterator was made; arcs added since then are lost.
     """
 
     def __init__(self, fst: WithArcs, state: int) -> None:

@@ -14,9 +14,9 @@ from tokenfst.common.plurals import counted
 from tokenfst.errors import FstArgError, FstIOError
 
 NO_SYMBOL = -1
-_MOST = 2**63 - 2
-"""The greatest label of a table: files have the one after it, too, as 8 bytes."""
 """The label of a symbol that is not in the table."""
+_MOST = 2**63 - 2
+"""The greatest label of a table. A file also stores the next free label, as a signed number of 8 bytes."""
 
 
 class SymbolTable:
@@ -127,12 +127,14 @@ class SymbolTable:
     @classmethod
     @checked
     def read(cls, path: str | os.PathLike[str]) -> SymbolTable:
-        """The table in a file. ``FstIOError``, ``OSError``."""
+        """The table in a file in OpenFst's binary format. Raises ``FstIOError``, ``OSError``."""
         return read_file(path, cls.read_from_string)
 
     @checked
     def write_text(self, path: str | os.PathLike[str]) -> None:
-        """Write a text file, with one symbol and its label on each line."""
+        """Write a text file, with one symbol and its label on each line. Raises ``FstIOError`` for a symbol that is
+        empty or contains white space.
+        """
         for _, symbol in self:
             if len(symbol.split()) != 1:
                 raise FstIOError(f"write_text: the symbol {symbol!r} is empty or has white space in it")

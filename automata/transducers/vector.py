@@ -97,7 +97,7 @@ class VectorFst(WithArcs):
         return int(self.core.num_states())
 
     def num_arcs(self, state: int | None = None) -> int:
-        """The number of arcs of a state, or without one of all states."""
+        """The number of arcs of ``state``; by default, of all states together."""
         return int(self.core.total_arcs() if state is None else at_state(self.core.num_arcs, state))
 
     def states(self) -> range:

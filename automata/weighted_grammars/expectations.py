@@ -7,7 +7,7 @@ are a matrix M, the calls in a whole derivation are the first row of 1 + M + M²
 the states of the rules (Grenander 1967 for the entropy). If texts are as likely to grow as to end, the sum diverges
 although their weights add up to one: ``DivergingGrammarError``.
 
-Cost: the arcs, and (number of rules)³, whose square the budget's bytes bound.
+Cost: the arcs, and (number of rules)³ operations; the budget bounds the memory, (number of rules)² numbers.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ infinite ones.
 
 
 class Expectations:
-    """For nets whose weights add up to one. ``calls``: how often each rule is called in a derivation, including the
-    start's first call.
+    """Means over the derivations of nets whose weights add up to one.
+
+    ``calls``: float64 (rules,), the mean number of calls of each rule in a derivation, including the first call of the
+    start.
     """
 
     def __init__(self, nets: Sequence[Net], deadline: Deadline) -> None:

@@ -214,7 +214,7 @@ class WeightedGrammar:
 _Way = tuple[Floats, list[tuple[bool, int, int] | None]]
 """For a state: the cumulative probabilities of its steps, and the steps.
 
-A step is: whether it is a call, what it reads or calls, and its target; None is the end.
+A step is a triple: whether it is a call, the byte or the called rule, and the target. None stands for the end.
 """
 
 

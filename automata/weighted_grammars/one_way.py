@@ -1,9 +1,10 @@
 """Whether each text of a weighted grammar has one derivation, as far as the next byte tells.
 
-The idea: at each place of a rule its ways on (a byte, a call, the end of the rule) must begin with different bytes; a
-way that may end the rule begins also with what may follow it (LL(1) over bytes). Alternatives that begin alike are read
-in parallel until they differ, so a place is a subset of a net's states. The test is sufficient and not necessary:
-whether a grammar is ambiguous cannot be decided. Left-recursive rules never pass.
+The idea: at each place of a rule, the possible steps (a byte, a call, the end of the rule) must begin with different
+bytes (LL(1) over bytes). The end of a rule begins with the bytes that may follow the rule. A call of a rule that may be
+empty also begins with the bytes that may come after the call. Alternatives with a common beginning are read in parallel
+until they differ, so a place is a subset of a net's states. The test is sufficient and not necessary: whether a grammar
+is ambiguous cannot be decided. Left-recursive rules never pass.
 
 Cost: the places of the rules, as many as a net has states where it is deterministic, times the rounds until no set of
 bytes grows.
@@ -22,9 +23,9 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 _END = 1 << 256
 """The end of the text, in a set of bytes that is written as the bits of an int."""
 _Way = tuple[bool, int, int]
-"""Whether it is a call, the byte or the rule, the place that it leads to."""
+"""A step: whether it is a call; the byte, or the number of the called rule; and the place that it leads to."""
 _Place = tuple[list[_Way], bool]
-"""The ways on, and whether the rule may end here."""
+"""The steps from a place, and whether the rule may end there."""
 
 
 def check_one_way(nets: Sequence[Net], empty: Floats, deadline: Deadline) -> None:

@@ -86,7 +86,7 @@ def without_bytes(nets: Sequence[Net]) -> list[Net]:
 
 
 def passed(net: Net, deadline: Deadline) -> Floats:
-    """In a net whose weights add up to one, the log of how often a word of the rule passes each state, on average."""
+    """The log of the mean number of visits of each state in a word of a rule whose weights add up to one."""
     certain = np.zeros(int(net.calls[1].max(initial=-1)) + 1)
     return _sums(net, certain, deadline, inward=True)
 

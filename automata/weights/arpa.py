@@ -17,7 +17,7 @@ _HEAD = re.compile(r"\\(\d+)-grams:")
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
 _LOG_10 = math.log(10)
 _MOST = 10**9
-"""No file has so many n-grams, or so long ones."""
+"""The greatest order, and the greatest number of n-grams, that is read."""
 _ZERO = -99.0
 """The conventional logarithm of zero in files."""
 

@@ -5,8 +5,8 @@ are exact. Weights are stored and given as natural logarithms; a text outside th
 
 Sums over all texts are solutions of linear equations (``sums``): the total (``mass``), the entropy, the expected
 length, the expected use of an arc. ``normalized()`` divides by them, which makes the weights of every state sum to one.
-Its scores during decoding are then conditional probabilities, where the scores of the plain machine are the weights of
-the paths so far.
+Its scores during decoding are then conditional probabilities, whereas the scores of a machine that is not normalized
+are the weights of the paths so far.
 
 Rejected: weights on the words of a ``Language``. A sum over them needs a machine anyway, and weights that are not
 rational (those of a neural model) have none.
@@ -347,7 +347,7 @@ class WeightedLanguage:
         """The expected number of uses of each arc of ``plain``, and the probability that a text ends in each state,
         under the distribution in proportion to the weights.
 
-        Two float64 arrays, (arcs) and (states). The cost and the errors are those of ``expected_length``.
+        Two float64 arrays, of shapes (arcs,) and (states,). The cost and the errors are those of ``expected_length``.
         """
         return self._marginals(Deadline(budget or self.budget, sums.WHERE))
 

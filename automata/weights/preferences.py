@@ -32,7 +32,7 @@ from tokenfst.common.arguments import checked, refuse
 from tokenfst.errors import ArgumentValueError, BudgetExceeded
 
 _ARCS = 256 * 8
-"""Bytes of the targets of one state."""
+"""The memory, in bytes, of the targets of one state."""
 
 
 @checked
