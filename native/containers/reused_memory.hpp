@@ -3,7 +3,8 @@
 // The tables of an automaton grow by doubling, to some hundred kilobytes, and are freed with it. Fresh pages cost more
 // than what is written into them: the system maps and clears each page at its first touch, in the middle of computing a
 // mask. So freed blocks of 2 KiB to 1 MiB are kept for the next automaton, at most 4 MiB in the process, in one list for
-// each size. There are eight sizes from each power of two to the next, so that little of a block is left empty.
+// each size. Larger blocks are mappings of their own on Linux, which go back to the system at once: an allocator keeps
+// them, and blocks that tables have outgrown were a tenth of a large automaton's memory. There are eight sizes from each power of two to the next, so that little of a block is left empty.
 // Any thread may allocate and free. No thread waits for another one: while the lists are locked, blocks come from the
 // default allocator and return to it. (In a process that was forked while they were locked, they stay locked.) Rejected:
 // keeping the blocks of each automaton for itself, since that only holds blocks that its tables have outgrown.
@@ -15,16 +16,26 @@
 #include <cstddef>
 #include <mutex>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+// Sanitizers watch the default allocator's memory alone.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TOKENFST_MAPS_LARGE_BLOCKS
+#include <sys/mman.h>
+#endif
 
 namespace tokenfst {
 
 class ReusedMemory {
  public:
+  static constexpr size_t kMost = 1 << 20;  // bytes of a kept block
+
   // Allocates `bytes` bytes; raises std::bad_alloc.
   static void* take(size_t bytes) {
-    if (!is_kept(bytes)) return ::operator new(bytes);
+    if (bytes > kMost) return map(bytes);
+    if (bytes < kLeast) return ::operator new(bytes);
     ReusedMemory& all = instance();
     if (const std::unique_lock lock(all.mutex_, std::try_to_lock); lock) {
       if (Free*& first = all.of_size(bytes)) {
@@ -36,7 +47,8 @@ class ReusedMemory {
   }
   // Frees a block of take(), given the same number of bytes.
   static void give(void* block, size_t bytes) noexcept {
-    if (is_kept(bytes)) {
+    if (bytes > kMost) return unmap(block, bytes);
+    if (bytes >= kLeast) {
       ReusedMemory& all = instance();
       if (const std::unique_lock lock(all.mutex_, std::try_to_lock); lock && all.held_ + rounded(bytes) <= kMostHeld) {
         all.held_ += rounded(bytes);
@@ -47,11 +59,18 @@ class ReusedMemory {
     }
     ::operator delete(block);
   }
+  // Says that the bytes from `begin` to `end` of a block of `bytes` bytes are not needed any more, nor those before `begin`. If the
+  // block is large, the system gets their pages back.
+  static void drop(void* block, size_t bytes, size_t begin, size_t end) noexcept {
+    const size_t first = begin / kPages * kPages, last = end / kPages * kPages;
+    if (bytes > kMost && first < last) unmap_content(static_cast<char*>(block) + first, last - first);
+  }
 
  private:
   static constexpr int kStepBits = 3;
   static constexpr size_t kSteps = 1 << kStepBits;  // sizes from a power of two to the next
-  static constexpr size_t kLeast = 2048, kMost = 1 << 20, kMostHeld = 4 << 20;  // bytes of a kept block, and of all of them
+  static constexpr size_t kLeast = 2048, kMostHeld = 4 << 20;  // bytes of a kept block, and of all of them
+  static constexpr size_t kPages = 1 << 16;  // bytes, a multiple of every usual page's
 
   struct Free {
     Free* next;
@@ -62,7 +81,18 @@ class ReusedMemory {
     static ReusedMemory& made = *new ReusedMemory;
     return made;
   }
-  static bool is_kept(size_t bytes) { return bytes >= kLeast && bytes <= kMost; }
+#ifdef TOKENFST_MAPS_LARGE_BLOCKS
+  static void* map(size_t bytes) {
+    void* const block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return block == MAP_FAILED ? throw std::bad_alloc() : block;
+  }
+  static void unmap(void* block, size_t bytes) noexcept { munmap(block, bytes); }
+  static void unmap_content(void* pages, size_t bytes) noexcept { madvise(pages, bytes, MADV_DONTNEED); }
+#else
+  static void* map(size_t bytes) { return ::operator new(bytes); }
+  static void unmap(void* block, size_t) noexcept { ::operator delete(block); }
+  static void unmap_content(void*, size_t) noexcept {}
+#endif
   // The number of the list for blocks of so many bytes: eight lists from each power of two to the next.
   static size_t size_number(size_t bytes) {
     const int width = static_cast<int>(std::bit_width(bytes - 1)) - 1;
@@ -99,6 +129,31 @@ template <class T, class Memory>
 size_t growth(const std::vector<T, Memory>& vector, size_t more) {
   const size_t room = vector.capacity() - vector.size();
   return room < more ? (std::max(vector.size(), more) - room) * sizeof(T) : 0;
+}
+
+// Moves a vector to a larger block. The pages of a large old block are given back while it is moved, so the process takes little more
+// meanwhile than it takes afterwards.
+template <class T>
+void move_to_larger(ReusedVector<T>& vector, size_t capacity) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  constexpr size_t kPart = std::max<size_t>(1, ReusedMemory::kMost / sizeof(T));
+  ReusedVector<T> larger;
+  larger.reserve(capacity);
+  for (size_t begin = 0; begin < vector.size(); begin += kPart) {
+    const size_t end = std::min(begin + kPart, vector.size());
+    larger.insert(larger.end(), vector.data() + begin, vector.data() + end);
+    ReusedMemory::drop(vector.data(), vector.capacity() * sizeof(T), begin * sizeof(T), end * sizeof(T));
+  }
+  vector.swap(larger);
+}
+
+// Makes room for `more` further elements; about_to_take(bytes) is called before memory is allocated.
+template <class T, class F>
+void make_room(ReusedVector<T>& vector, size_t more, F&& about_to_take) {
+  const size_t bytes = growth(vector, more);
+  if (bytes == 0) return;
+  about_to_take(bytes);
+  move_to_larger(vector, vector.capacity() + bytes / sizeof(T));
 }
 
 }  // namespace tokenfst

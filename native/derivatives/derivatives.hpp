@@ -40,7 +40,7 @@ class Derivatives {
   // The moves of a closed expression. The span is valid until the next call.
   std::span<const Move> moves(NodeId id) {
     if (!known(id)) get(id, nullptr);
-    return {pool_.data() + memo_[id].first, memo_[id].second};
+    return {pool_.data() + memo_[id].first, memo_[id].count};
   }
 
   // Whether the moves of an expression are cached.
@@ -135,8 +135,8 @@ class Derivatives {
   }
 
   size_t memory() const {
-    return shortest_.memory() + 32 * boundaries_.size() + pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 +
-           selections_.memory() + unordered_.memory();
+    return shortest_.memory() + 32 * boundaries_.size() + pool_.capacity() * sizeof(Move) + memo_.capacity() * sizeof(Known) +
+           seen_.capacity() * 8 + selections_.memory() + unordered_.memory();
   }
 
   // Makes `inner` a scope: wraps it with the expressions of its look-behinds, of which nothing has been read yet.
@@ -180,18 +180,18 @@ class Derivatives {
 
   Moves get(NodeId id, const Pasts* pasts) {
     if (arena_[id].has(kHasBehind)) return compute(id, pasts);
-    if (known(id)) return {pool_.begin() + memo_[id].first, pool_.begin() + memo_[id].first + memo_[id].second};
+    if (known(id)) return {pool_.begin() + memo_[id].first, pool_.begin() + memo_[id].first + memo_[id].count};
     size_t outer = std::exchange(outermost_cut_, kNone);
     Moves result = compute(id, nullptr);
     // Cached, unless the moves of a variable are missing whose unfolding began further out.
     if (outermost_cut_ >= unfolding_.size()) {
       outermost_cut_ = kNone;
+      const auto take = [this](size_t bytes) { arena_.about_to_take(bytes); };
       if (memo_.size() <= id) {
-        const size_t size = std::max<size_t>(id + 1, memo_.size() * 2);
-        arena_.about_to_take((size - memo_.size()) * sizeof memo_[0]);
-        memo_.resize(size, {kNone, 0});
+        make_room(memo_, id + 1 - memo_.size(), take);
+        memo_.resize(memo_.capacity());
       }
-      if (const size_t bytes = growth(pool_, result.size())) arena_.about_to_take(bytes);
+      make_room(pool_, result.size(), take);
       const uint32_t first = static_cast<uint32_t>(pool_.size());
       pool_.insert(pool_.end(), result.begin(), result.end());
       memo_[id] = {first, static_cast<uint32_t>(result.size())};
@@ -475,7 +475,10 @@ class Derivatives {
   Selections selections_;
   Unordered unordered_;
   ReusedVector<Move> pool_;
-  ReusedVector<std::pair<uint32_t, uint32_t>> memo_;  // index of the first move in the pool, and number of moves
+  struct Known {
+    uint32_t first = kNone, count = 0;  // the index of the first move in the pool, and the number of moves
+  };
+  ReusedVector<Known> memo_;  // for each node
   std::unordered_map<NodeId, NodeId> boundaries_;
   ShortestWords shortest_;
   ReusedVector<uint64_t> seen_;                       // for each node, the number of the last search for look-behinds that visited it

@@ -43,7 +43,7 @@ class Estimates {
   // The estimate of an expression.
   Estimate of(NodeId root) {
     if (const size_t more = arena_.size() - known_.size()) {
-      if (const size_t bytes = growth(known_, more)) arena_.about_to_take(bytes);
+      make_room(known_, more, [this](size_t bytes) { arena_.about_to_take(bytes); });
       known_.resize(arena_.size(), kUnseen);
     }
     std::vector<NodeId> pending{root};

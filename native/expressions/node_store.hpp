@@ -52,7 +52,7 @@ class GrowingArray {
   void reserve(size_t count) {
     if (count <= now_.capacity()) return;
     if (shared_) return adopt(larger(count));
-    now_.reserve(count);
+    move_to_larger(now_, count);
     data_.store(now_.data(), std::memory_order_release);
   }
   // A larger array with all elements so far. Without exclusive use, it has those that were there when the function was called.

@@ -41,11 +41,11 @@ print(expand(int(sys.argv[1])), now_and_most()[1] - before)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system's count is read from /proc")
 @pytest.mark.skipif(hasattr(_native, "stress"), reason="sanitizers take memory of their own")
-@pytest.mark.parametrize("mebibytes", [100, 200])
+@pytest.mark.parametrize("mebibytes", [52, 100, 136, 200])
 def test_the_process_takes_what_the_budget_allows(mebibytes: int) -> None:
-    """An eighth more at most, beyond what the core counts."""
+    """A twentieth more at most. It may take less: a table grows by doubling, and not if the larger one does not fit."""
     size = mebibytes << 20
     done = subprocess.run([sys.executable, "-c", CODE, str(size)], capture_output=True, text=True, check=True)
     resource, taken = done.stdout.split()
     assert resource == "bytes"
-    assert size / 2 < int(taken) < size * 9 / 8
+    assert size * 0.75 < int(taken) < size * 1.05
