@@ -1,8 +1,9 @@
 """``schema_changes``: the differences between two versions of a schema, place by place, with a witness for each.
 
-The two documents are traversed in parallel. If both have a sub-schema at one place, the two are compared as sets of
-values, in both directions (``comparing``). A place is reported if its values changed and the change is not explained by
-places below it. So a changed type of a member is reported at that member, and a new required name at the object.
+The two documents are traversed in parallel. If both have a sub-schema at the same place, the two sub-schemas are
+compared as sets of values, in both directions (``comparing``). A place is reported if its values changed and no place
+below it explains the change. So a changed type of a member is reported at that member, and a new required name at the
+object.
 
 Invariant: the complete schemas are compared exactly, whatever is found at single places. A place that cannot be
 compared is reported with the reason. Cost: two differences for each pair of sub-schemas with different texts.
@@ -24,11 +25,12 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A place whose values changed: ``pointer``.
+    """A place of a schema at which the set of allowed values changed.
 
-    ``keywords``: the keywords that differ there. ``lost``: whether the new version allows all values of the old one,
-    and if not, a shortest rejected value; ``gained``: the same in the other direction. ``unknown``: why this could not
-    be decided.
+    ``pointer``: its JSON pointer. ``keywords``: the keywords that differ there. ``lost``: a true answer if the new
+    version allows all values of the old one; otherwise it has a shortest value that is no longer allowed. ``gained``:
+    the same for values that only the new version allows. Both are ``None`` if this could not be decided; ``unknown``
+    then says why.
     """
 
     pointer: str
@@ -39,7 +41,7 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """``"narrower"``, ``"wider"``, ``"other"`` (both) or ``"unknown"``."""
+        """``"narrower"`` (values were lost), ``"wider"`` (values were gained), ``"other"`` (both) or ``"unknown"``."""
         if self.lost is None or self.gained is None:
             return "unknown"
         return "other" if not self.lost and not self.gained else "wider" if self.lost else "narrower"
@@ -47,8 +49,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChanges:
-    """The relation of a new version of a schema to the old one. ``lost`` and ``gained`` as in ``Change``, for the whole
-    schemas.
+    """How a new version of a schema differs from the old one. ``str`` of it is a report.
+
+    ``lost`` and ``gained``: as in ``Change``, for the complete schemas. ``changes``: the places that changed; empty if
+    both versions allow the same values.
     """
 
     lost: SchemaAnswer
@@ -57,12 +61,12 @@ class SchemaChanges:
 
     @property
     def backward_compatible(self) -> bool:
-        """Whether every value that the old version allows is allowed by the new one."""
+        """Whether the new version allows every value that the old version allows."""
         return bool(self.lost)
 
     @property
     def forward_compatible(self) -> bool:
-        """Whether every value that the new version allows was allowed by the old one."""
+        """Whether the old version allows every value that the new version allows."""
         return bool(self.gained)
 
     def __str__(self) -> str:
@@ -96,9 +100,10 @@ _KINDS = {
 
 @checked
 def schema_changes(old: ComparedSchema, new: ComparedSchema) -> SchemaChanges:
-    """The differences between two versions of a schema, both results of ``json_schema``.
+    """The differences between two versions of a schema, both of which are results of ``json_schema``.
 
-    Raises UnsupportedSchemaError if the negation of a whole schema has no exact automaton, BudgetExceeded.
+    Raises UnsupportedSchemaError if the negation of a complete schema has no exact automaton, AlgebraError for schemas
+    that were made with ``additional_properties="forbid"``, BudgetExceeded.
     """
     lost, gained = compare(old.document, new.document)
     found: list[Change] = []

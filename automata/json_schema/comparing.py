@@ -1,9 +1,9 @@
 """Comparison of two schemas as sets of values: inclusion, equivalence and difference, with a witness value.
 
-The values that one schema allows and another does not are also given by a schema, ``{"allOf": [a, {"not": b}]}``, and
-sets of values are closed under intersection and complement (``sets``). So a schema includes another if the difference
-is empty, which is decided as for every schema, also recursive ones; and the shortest text of the difference is a
-shortest witness. Both schemas are separate documents there, so each keeps its references and draft.
+The values that schema a allows and schema b does not are given by a schema too, ``{"allOf": [a, {"not": b}]}``, because
+sets of values are closed under intersection and complement (``sets``). So b includes a if this difference is empty,
+which is decided as for every schema, also for recursive ones; and the shortest text of the difference is a shortest
+witness. The difference refers to a and b as separate documents, so each keeps its references and draft.
 
 Values are compared: white space, the order of members, and the spelling of strings and numbers make no difference. A
 keyword whose negation has no exact automaton is rejected with its pointer.
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema.json_schema import SchemaGrammar, SchemaLanguage
 
 LEFT, RIGHT = "urn:left", "urn:right"
-"""The URIs of the two documents in the pointers of errors."""
+"""The URIs of the two documents, as the pointers of errors show them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """A schema, and the options with which it is read.
 
-    ``place``: the JSON pointer of the relevant part. ``closed``: it was made with ``additional_properties="forbid"``.
-    ``made_of``: for a difference, the schemas that it combines, which its resolver returns; ``depth``: the number of
-    nested differences.
+    ``place``: the JSON pointer of the relevant part, without ``#``. ``closed``: the schema was made with
+    ``additional_properties="forbid"``. ``made_of``: for a difference, the schemas that it combines, which its resolver
+    returns; ``depth``: the number of nested differences.
     """
 
     schema: Any
@@ -62,7 +62,7 @@ class Document:
 
     @property
     def schemas(self) -> tuple[Any, ...]:
-        """All schemas to which names refer."""
+        """The schemas that the user gave: those that a difference combines, or else the schema itself."""
         return self.made_of or (self.schema,)
 
 
@@ -74,8 +74,8 @@ def _document(flat: dict[str, Any]) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class SchemaAnswer(Answer):
-    """An answer about values: ``value`` is a shortest one that only one of two schemas allows, and ``witness`` its JSON
-    text.
+    """An answer about values. If it is false, ``value`` is a shortest value that only one of the two schemas allows,
+    and ``witness`` is its JSON text in UTF-8.
     """
 
     value: Any = None
@@ -87,13 +87,13 @@ class SchemaAnswer(Answer):
 
 
 class ComparedSchema(Constraint):
-    """The comparisons of a schema's constraint with another schema: by values, not by their spellings."""
+    """A schema's constraint, which is compared with other schemas by values, not by their spellings."""
 
     __slots__ = ()
     speaks_json = True
 
     document: Document
-    """The schema and its options. It must not be modified while it is compared."""
+    """The schema and its options. The schema must not be modified while it is compared."""
 
     @overload
     def includes(self, other: ComparedSchema) -> SchemaAnswer: ...
@@ -101,10 +101,12 @@ class ComparedSchema(Constraint):
     def includes(self, other: Constraint) -> Answer: ...
     @checked
     def includes(self, other: Constraint) -> Answer:
-        """Whether every value that ``other`` allows is allowed here; if not, with a shortest rejected value.
+        """Whether this schema allows every value that ``other`` allows. A false answer has a shortest value that it
+        rejects.
 
-        If ``other`` is not a schema, texts are compared. Raises UnsupportedSchemaError for a schema whose negation has
-        no exact automaton here, BudgetExceeded.
+        If ``other`` is not a schema, texts are compared instead of values. Raises UnsupportedSchemaError if the
+        negation of this schema has no exact automaton, AlgebraError for schemas that were made with
+        ``additional_properties="forbid"``, BudgetExceeded.
         """
         if not isinstance(other, ComparedSchema):
             return super().includes(other)
@@ -116,8 +118,9 @@ class ComparedSchema(Constraint):
     def equivalent(self, other: Constraint) -> Answer: ...
     @checked
     def equivalent(self, other: Constraint) -> Answer:
-        """Whether both allow the same values; if not, with a shortest value that one of them rejects. Otherwise like
-        ``includes``.
+        """Whether both schemas allow the same values. A false answer has a shortest value that only one of them allows.
+
+        Otherwise like ``includes``, but the negations of both schemas are needed.
         """
         if not isinstance(other, ComparedSchema):
             return super().equivalent(other)
@@ -126,9 +129,10 @@ class ComparedSchema(Constraint):
 
     @checked
     def difference(self, other: Constraint) -> SchemaLanguage | SchemaGrammar:
-        """The values that are allowed here and not by another schema, as a schema's constraint.
+        """The constraint of the values that this schema allows and another schema does not.
 
-        Raises EmptyLanguageError if there are none; otherwise like ``includes``.
+        Raises EmptyLanguageError if there are no such values, AlgebraError if ``other`` is not a schema; otherwise like
+        ``includes``, but the negation of ``other`` is needed.
         """
         if not isinstance(other, ComparedSchema):
             raise AlgebraError(
@@ -138,8 +142,9 @@ class ComparedSchema(Constraint):
 
 
 def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGrammar:
-    """The constraint of the values that ``left`` allows and ``right`` does not. Raises EmptyLanguageError if there are
-    none.
+    """The constraint of the values that ``left`` allows and ``right`` does not.
+
+    Raises EmptyLanguageError if there are no such values, AlgebraError, UnsupportedSchemaError, BudgetExceeded.
     """
     from tokenfst.automata.json_schema.json_schema import json_schema  # which makes the compared constraints
 
@@ -180,7 +185,7 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
 
 
 def compare(left: Document, right: Document) -> tuple[SchemaAnswer, SchemaAnswer]:
-    """Whether ``right`` allows all values of ``left``, and vice versa."""
+    """Whether ``right`` allows all values of ``left``, and whether ``left`` allows all values of ``right``."""
     return _answer(_shortest(left, right), Side.LEFT), _answer(_shortest(right, left), Side.RIGHT)
 
 
@@ -224,7 +229,7 @@ def _check_names(schemas: list[Any]) -> None:
 
 
 _DYNAMIC = "$dynamicRef"
-"""Represents, among the names that are referred to, every target of references by anchors."""
+"""Stands for the target of every dynamic reference, in the set of URIs that something refers to."""
 
 
 def _named_parts(schema: Any, keyword: str, meant: set[str]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """A minimal set of keywords that together leave a schema without values.
 
-It is found by delta debugging (Zeller and Hildebrandt, 2002), top-down: a keyword, a branch or a member of a table is
-removed, and if the schema is still empty it stays removed. No remaining keyword can be removed, so they are a minimal
-contradictory set; there may be others. Branches of ``anyOf`` and ``oneOf`` become ``true``, which satisfies them, so
-relevant ones are kept. Parts under ``not`` and ``if`` are not changed.
+The set is found by delta debugging (Zeller and Hildebrandt, 2002), top-down: a keyword, a branch or a member of a table
+is removed, and stays removed if the schema is still empty. In the end no remaining keyword can be removed, so the
+remaining keywords are a minimal contradictory set; there may be others. Branches of ``anyOf`` and ``oneOf`` are
+replaced by ``true``, which satisfies them, so relevant ones are kept. Parts under ``not`` and ``if`` are not changed.
 
 Cost: one compilation for each keyword that is tried, up to a total number of parts; beyond it, no result is reported.
 """
@@ -42,12 +42,13 @@ class _TooLong(Exception):
 
 
 def contradiction(schema: Any, parts: int, emptiness: Callable[[Any], Emptiness]) -> EmptyLanguageError:
-    """The error for a schema without values, with the JSON pointers of keywords that leave none if they are found
-    quickly: first those that contradict each other or whose recursion has no end, then those that only require a type
-    or that the value is present.
+    """The EmptyLanguageError for a schema without values, for the caller to raise.
 
-    ``parts``: the number of values in the schema's text. ``emptiness`` compiles a schema; it returns NONE if that
-    fails.
+    If they are found quickly, it has the JSON pointers of keywords that leave no value: first those that contradict
+    each other or whose recursion has no end, then those that only require a type or that a member is present.
+
+    ``parts``: the number of values in the schema's text. ``emptiness`` compiles a schema and says why it is empty; it
+    returns NONE if the compilation fails.
     """
     pointers, why = _found(schema, parts, emptiness)
 

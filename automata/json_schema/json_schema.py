@@ -1,17 +1,17 @@
 """``json_schema``: the language of the JSON texts whose values a schema allows.
 
 A schema is read on demand (``documents.source``) and becomes a set of values that is divided by type and closed under
-intersection, union and complement (``reading.meaning``, ``sets.value_set``). Each set whose values have parts becomes a
-rule of a grammar (``writing.writer``). Nothing is approximated: a keyword without an exact automaton of reasonable size
-is rejected with its JSON pointer.
+intersection, union and complement (``reading.meaning``, ``sets.value_sets``). Each set whose values have parts becomes
+a rule of a grammar (``writing.writer``). Nothing is approximated: a keyword without an exact automaton of reasonable
+size is rejected with its JSON pointer.
 
-The order of members is that of the schema's own ``properties``, then that of the schemas that it applies in place; then
-come members that are only required, and all others, in any order. ``property_order="any"`` allows any order.
+The order of members is that of the schema's own ``properties``, then that of the schemas that it applies in place.
+After them come members that are only required, and all others, in any order. ``property_order="any"`` allows any order.
 
 No name occurs twice. For listed names the rules ensure this; for others, and for unique strings, each sequence
 remembers the names that it has used (``writing.distinct``). With ``repeated_names="allow"`` unlisted names may repeat;
-each of the members must be valid then, and all count towards ``maxProperties``. A ``minProperties`` that repeated names
-would help to satisfy is rejected.
+then each of the members must be valid, and all of them count towards ``maxProperties``. A ``minProperties`` that
+repeated names could help to satisfy is rejected.
 
 A Python type is converted to its schema (``python_types``), and the constraint's ``parse`` returns instances of it.
 """
@@ -76,7 +76,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Data of a schema's constraint beyond its texts."""
+    """What a schema's constraint knows besides its texts."""
 
     source: str
     document: Document
@@ -86,7 +86,10 @@ class About:
 
 
 class SchemaLanguage(ComparedSchema, Language):
-    """The language of a schema whose values have no parts; ``relaxed`` lists the keywords that were omitted."""
+    """The constraint of a schema whose values have no parts: a ``Language``.
+
+    ``relaxed``: the keywords that were omitted (``on_unsupported="relax"``), each a ``Relaxed``.
+    """
 
     __slots__ = ("_reader", "_recipe", "document", "relaxed")
     _made_again = (*Language._made_again, "_recipe")  # noqa: SLF001  # its own base class
@@ -97,20 +100,26 @@ class SchemaLanguage(ComparedSchema, Language):
         self._recipe = about.recipe
 
     def recipe(self) -> Recipe | None:
-        """A call that makes this constraint again, if it was made of a schema without a resolver."""
+        """A call that makes this constraint again; ``None`` unless it was made from a schema (not a type) without a
+        resolver.
+        """
         return self._recipe
 
     def parse(self, text: str | bytes) -> Any:
         """The value of a generated text.
 
-        It is an instance of the Python type that the schema was made from, the bound arguments of a function, or else
-        the result of ``json.loads``. Raises the errors of pydantic or ``json``.
+        If the schema was made from a Python type, the value is an instance of it; if it was made from a function, the
+        bound arguments (``inspect.BoundArguments``); otherwise the result of ``json.loads``. Raises the errors of
+        pydantic or ``json``.
         """
         return self._reader(text)
 
 
 class SchemaGrammar(ComparedSchema, WrittenGrammar):
-    """The grammar of a schema, with rules named by JSON pointers; ``relaxed`` lists the keywords that were omitted."""
+    """The constraint of a schema whose values may have parts: a ``Grammar`` whose rules are named by JSON pointers.
+
+    ``relaxed``: the keywords that were omitted (``on_unsupported="relax"``), each a ``Relaxed``.
+    """
 
     __slots__ = ("_reader", "_recipe", "document", "relaxed")
     _made_again = (*WrittenGrammar._made_again, "_recipe")  # noqa: SLF001  # its own base class
@@ -128,7 +137,9 @@ class SchemaGrammar(ComparedSchema, WrittenGrammar):
         self._recipe = about.recipe
 
     def recipe(self) -> Recipe | None:
-        """A call that makes this constraint again, if it was made of a schema without a resolver."""
+        """A call that makes this constraint again; ``None`` unless it was made from a schema (not a type) without a
+        resolver.
+        """
         return self._recipe
 
     def parse(self, text: str | bytes) -> Any:
@@ -168,28 +179,35 @@ def json_schema(  # one option after the other
     """The JSON texts of the values that ``schema`` allows: a language, or a grammar if the values have parts.
 
     ``schema``: a dict, a boolean or JSON text (whose numbers stay exact); or a pydantic model, a dataclass, a
-    TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
-    of the result returns instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``; by
-    default the one that ``$schema`` names, or 2020-12. ``spelling``: ``"plain"``: strings, names and numbers as
-    ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript and pydantic do, and with trailing
-    zeros in fractions); ``"ascii"``: the same with ``ensure_ascii=True``; ``"any"``: every spelling of JSON
-    (docs/constraints/json-spelling.md). ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern; or
-    use ``separators`` and ``indent``, as in ``json.dumps``. ``surrounding="flexible"``: allow white space before and
-    after the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; memory is used only for
-    the sets of names that texts visit. ``additional_properties="forbid"``: objects have only members that their schema
-    names, unless it constrains other members explicitly (``reading.closing``). ``repeated_names="allow"``: a text may
-    repeat names that its schema does not list, so that finite automata suffice; by default no name occurs twice.
-    ``formats``: whether ``format`` constrains values; unknown format names never do. ``resolver``: returns the
-    documents that ``$ref`` names and that are not part of the schema; nothing is ever fetched.
-    ``on_unsupported="relax"``: omit keywords that would be rejected, and list them as ``relaxed`` of the result.
-    ``strict``: a provider whose structured outputs must also accept the schema (``provider_findings``). ``source``: the
-    name of the constraint in messages.
+    TypedDict, an enum, any other annotation (``list[int] | None``), or a function, which stands for its parameters. For
+    a type or a function, ``parse`` of the result returns instances, and integers are written without a fraction (needs
+    pydantic).
+
+    ``draft``: one of ``DRAFTS``; by default the draft that ``$schema`` names, or 2020-12. ``formats``: whether
+    ``format`` constrains values (``"assert"``) or not (``"annotate"``); unknown format names never do. ``resolver``: a
+    function that returns the document with a given URI, for a ``$ref`` that leads out of the schema; nothing is ever
+    fetched. ``on_unsupported="relax"``: omit keywords that would be rejected, and list them in ``relaxed`` of the
+    result. ``strict``: a provider whose structured outputs must also accept the schema (``provider_findings``).
+
+    ``spelling``: ``"plain"``: strings, names and numbers as ``json.dumps(value, ensure_ascii=False)`` writes them
+    (numbers also as JavaScript and pydantic do, and with trailing zeros in fractions); ``"ascii"``: the same with
+    ``ensure_ascii=True``; ``"any"``: every spelling of JSON (docs/constraints/json-spelling.md). ``whitespace``:
+    ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern (``writing.layout``); or use ``separators`` and ``indent``,
+    as in ``json.dumps``. ``surrounding="flexible"``: allow white space before and after the value.
+
+    ``property_order``: ``"schema"``, or ``"any"`` for members in any order; then only the sets of names that texts
+    visit take memory. ``additional_properties="forbid"``: objects have only members that their schema names, unless the
+    schema constrains other members explicitly (``reading.closing``). ``repeated_names="allow"``: a text may repeat
+    names that its schema does not list, so that finite automata suffice; by default no name occurs twice.
+
+    ``source``: the name of the constraint in messages. ``budget``: the bounds of the construction.
 
     Raises SchemaError for an invalid schema and unresolved references, UnsupportedSchemaError for keywords without an
     exact automaton, ProviderSchemaError for keywords that the provider does not accept, all with the keyword's
     ``pointer``; EmptyLanguageError if no value is allowed, with the ``pointers`` of contradictory keywords;
-    BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
-    ``not``, whose cases multiply.
+    ConstraintError for invalid options; MissingDependencyError for a type without pydantic; BudgetExceeded. Linear in
+    the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and ``not``, whose cases
+    multiply.
     """
     _check_choice("additional_properties", additional_properties, "schema", "forbid")
     _check_choice("repeated_names", repeated_names, "forbid", "allow")
@@ -311,9 +329,10 @@ def json_value(
     indent: int | None = None,
     surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
-    """Any JSON value.
+    """The texts of all JSON values.
 
-    ``max_depth``: maximum nesting of arrays and objects (0: none). The other parameters are those of ``json_schema``.
+    ``max_depth``: maximum nesting of arrays and objects (0: neither); ``None``: no maximum. The other parameters are
+    those of ``json_schema``.
     """
     return json_schema(
         True if max_depth is None else _nested(max_depth),
@@ -335,7 +354,7 @@ def json_object(
     indent: int | None = None,
     surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
-    """Any JSON object; ``max_depth`` (at least 1) as in ``json_value``, counting the object itself."""
+    """The texts of all JSON objects. ``max_depth`` (at least 1) is that of ``json_value``; the object itself counts."""
     if max_depth is not None and max_depth < 1:
         raise ConstraintError(f"max_depth={max_depth} leaves no room for the object itself")
     return json_schema(
@@ -370,7 +389,8 @@ def _layout(
 
 
 _LEVEL = 64
-"""The least number of positions that one nesting level takes."""
+"""The least number of positions that one nesting level takes, so that an impossible ``max_depth`` is rejected at once.
+"""
 
 
 def _nested(depth: int) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def _profile(provider: str) -> _Profile:
 def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
     """The parts of a schema (a JSON value) that a provider's structured outputs do not accept.
 
-    Raises ConstraintError for an unknown provider.
+    ``provider``: ``"openai"``, ``"anthropic"`` or ``"gemini"``. Raises ConstraintError for any other.
     """
     if provider not in PROVIDERS:
         raise ConstraintError(f"strict must be one of {', '.join(map(repr, PROVIDERS))}, not {provider!r}")
@@ -104,7 +104,7 @@ def provider_findings(schema: Any, provider: str) -> list[ProviderFinding]:
 
 
 def places(schema: Any) -> Iterator[tuple[str, Any]]:
-    """All places of schemas, outer ones first."""
+    """The JSON pointers and values of all schemas in a schema that are objects, outer ones first."""
     waiting: list[tuple[str, Any]] = [("#", schema)]
     while waiting:
         pointer, value = waiting.pop()

@@ -1,14 +1,14 @@
 """JSON Schemas of Python types that allow only what pydantic accepts.
 
 Pydantic's own schemas describe a type for people and other programs; a text that satisfies one may still be rejected
-when it is parsed (``Decimal`` as any string, integer keys as any names, the year 0, a number that rounds to its
-excluded bound). A text that was generated under a constraint must be parsable, so this generator narrows schemas where
-keywords of JSON Schema can express it, and marks the rest with ``REFUSED`` and a reason, for ``python_types`` to
-report.
+when pydantic parses it (``Decimal`` as any string, integer keys as any names, the year 0, a number that rounds to its
+excluded bound). But a text that was generated under a constraint must be parsable. So this generator narrows schemas
+where keywords of JSON Schema can express the difference, and marks the rest with ``REFUSED`` and a reason, for
+``python_types`` to report.
 
-Sets are lists here whose items may repeat, as in pydantic, unless their length is constrained; items with at most
-``MOST_DISTINCT`` listed values do not repeat. Needs pydantic; ``python_types`` imports this module when it first reads
-a type.
+A set is an array whose items may repeat, as in pydantic, unless its minimum length is more than 1; items with at most
+``MOST_DISTINCT`` listed values never repeat. Needs pydantic; ``python_types`` imports this module when it first reads a
+type.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from tokenfst.automata.json_schema import python_texts as texts
 from tokenfst.automata.json_schema import python_urls as urls
 
 REFUSED = "$refused"
-"""The keyword whose value is the reason why pydantic accepts less than the JSON Schema says there."""
+"""A keyword that marks a schema that pydantic narrows in a way that JSON Schema cannot express. Its value is the
+reason.
+"""
 MOST_DISTINCT = 7
 
 _HEX = "[0-9A-Fa-f]"
 _AS_NUMBERS = "pydantic writes it as a number; leave ser_json_temporal and ser_json_timedelta out"
 _LARGEST = 1.7976931348623157e308
 _ROUNDED = 2**23
-"""Below this pydantic's tolerance of 1e-9 covers the rounding of a multiple of a number that is itself rounded."""
+"""The bound of multiples of a step that is itself rounded: below it, pydantic's tolerance of 1e-9 covers the error."""
 
 
 _BESIDE = "it cannot say this condition beside this type; put it on the type inside, as in list[Annotated[int, Gt(0)]]"
@@ -62,13 +64,12 @@ _CHECKS = {
 
 
 class TypeSchema(GenerateJsonSchema):
-    """Pydantic's generator of schemas, narrowed."""
+    """Pydantic's generator of JSON Schemas, with narrower schemas: each method describes what its schema adds."""
 
     # --- numbers --------------------------------------------------------------------------------------
 
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
-        """An excluded bound becomes the next number beyond it, because a text in between would be read as the
-        bound.
+        """An excluded bound becomes the next float beyond it, because pydantic reads a number in between as the bound.
 
         Multiples too far from zero are left out, because pydantic takes their rounding for a remainder.
         """
@@ -102,7 +103,7 @@ class TypeSchema(GenerateJsonSchema):
         return {"anyOf": [made, {"enum": words}]} if words else made
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        """A string, as pydantic writes it."""
+        """A string, as pydantic writes a decimal."""
         allowed = schema.get("allow_inf_nan")
         config = self._config.config_dict.get("allow_inf_nan", False)
         return texts.decimal(schema, bool(config if allowed is None else allowed))
@@ -110,7 +111,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- strings --------------------------------------------------------------------------------------
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
-        """Text that is stripped has no white space at its ends, so that its length is the one that counts."""
+        """A text that pydantic strips has no white space at its ends here, so that it has its final length."""
         made = super().str_schema(schema)
         if (pattern := schema.get("pattern")) is not None:
             engine = schema.get("regex_engine", self._config.config_dict.get("regex_engine"))
@@ -141,7 +142,7 @@ class TypeSchema(GenerateJsonSchema):
         return self._temporal(f"{texts.CLOCK}{_zone(schema)}", schema)
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
-        """A date, ``T``, a time."""
+        """A date, ``T`` and a time, as in ``date_schema`` and ``time_schema``."""
         return self._temporal(f"{texts.DAY}T{texts.CLOCK}{_zone(schema)}", schema)
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
@@ -167,7 +168,9 @@ class TypeSchema(GenerateJsonSchema):
         return {"type": "string", "pattern": pattern}
 
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
-        """The pattern of ``python_urls``. A host without a path gets one, which counts."""
+        """The pattern of ``python_urls``. Pydantic completes a URL of a host without a path with ``/``, which counts in
+        its length.
+        """
         return _url(urls.url(schema, several=False, strict=self._strict(schema)), schema.get("max_length"))
 
     def multi_host_url_schema(self, schema: core_schema.MultiHostUrlSchema) -> JsonSchemaValue:
@@ -189,12 +192,12 @@ class TypeSchema(GenerateJsonSchema):
     # --- listed values ----------------------------------------------------------------------------------
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        """The values that can be read back."""
+        """The listed values that pydantic reads back from JSON; marked as refused if there are others."""
         readers = SchemaValidator(core_schema.literal_schema(schema["expected"]))
         return _read_back(super().literal_schema(schema), schema["expected"], readers)
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        """As ``literal_schema``; one without members is refused."""
+        """As ``literal_schema``; an enum without members is refused."""
         if not schema["members"]:
             return {REFUSED: "it has no members"}
         alone: Any = {name: value for name, value in schema.items() if name not in ("ref", "metadata")}
@@ -203,7 +206,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- containers -----------------------------------------------------------------------------------
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
-        """See the module's docstring."""
+        """An array; the module's docstring says when its items may repeat."""
         return self._set(super().set_schema(schema), schema)
 
     def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
@@ -240,7 +243,7 @@ class TypeSchema(GenerateJsonSchema):
             return made
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        """Names that can be read as the keys that they represent."""
+        """An object whose names pydantic can read as keys of the type."""
         return self._named(super().dict_schema(schema), schema)
 
     def frozendict_schema(self, schema: Any) -> JsonSchemaValue:
@@ -281,7 +284,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- unions ---------------------------------------------------------------------------------------
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
-        """For each choice, the instances that contain their tag, even if it is a default."""
+        """For each choice, its instances that contain the tag, even if the tag is a default."""
         discriminator = schema["discriminator"]
         if callable(discriminator):
             reason = "a function says which type is meant; give the name of a field as discriminator"
@@ -350,7 +353,7 @@ class TypeSchema(GenerateJsonSchema):
     # --- the rest -------------------------------------------------------------------------------------
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        """Types that pydantic checks with its own functions are expressed here, or refused."""
+        """Expresses or refuses the types that pydantic checks with its own functions."""
         made = super().generate_inner(schema)
         found = made.get("format")
         if isinstance(found, str) and found in texts.ADDRESSES:
@@ -373,7 +376,9 @@ class TypeSchema(GenerateJsonSchema):
         return self.handle_invalid_for_json_schema(schema, "a class")
 
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonSchemaValue:
-        """Steps in Python are left to ``parse``; other steps after the first are refused."""
+        """A first step that is followed by Python functions, which ``parse`` runs; other steps after the first are
+        refused.
+        """
         made = super().chain_schema(schema)
         if any(
             step["type"] != "any" and not step["type"].startswith("function-") for step in schema["steps"][1:]
@@ -382,7 +387,7 @@ class TypeSchema(GenerateJsonSchema):
         return made
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
-        """A type without JSON is refused at its place; if that is relaxed, the place has no constraint."""
+        """A type without JSON is refused at its place. If the refusal is relaxed, the place allows no value."""
         return {REFUSED: f"there is no JSON for {error_info}", "not": {}}
 
 

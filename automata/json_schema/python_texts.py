@@ -34,7 +34,7 @@ _TIME = rf"(?:(?:1?\d|2[0-3])H)?(?:{_SIXTY}M)?(?:{_SIXTY}(?:\.\d{{1,6}})?S)?"
 _IN_A_DAY = rf"(?:T(?=.){_TIME})?"
 _IN_A_YEAR = r"(?:[1-9]?\d|[12]\d\d|3[0-5]\d|36[0-4])"
 _LAST_YEAR = 2_739_726
-"""A timedelta has at most 999,999,999 days: this number of years of 365 days, and 9 days."""
+"""The longest timedelta has 999,999,999 days: this number of years of 365 days, and 9 days."""
 _YEARS = r"(?:1\d{6}|2[0-6]\d{5}|27[0-2]\d{4}|273[0-8]\d{3}|2739[0-6]\d\d|27397[01]\d|273972[0-5])"
 DURATION = (
     rf"-?P(?=.)(?:\d{{1,6}}Y)?(?:\d{{1,8}}D)?{_IN_A_DAY}|-?P{_YEARS}Y(?:{_IN_A_YEAR}D)?{_IN_A_DAY}"
@@ -44,15 +44,15 @@ DURATION = (
 # --- decimals -------------------------------------------------------------------------------------------
 
 _MANTISSA = 28
-"""The number of digits after the point that are read next to an exponent if they count: usually as many as a
-decimal has.
+"""The number of digits after the point that a text with an exponent may have if digits are limited: the usual precision
+of a decimal.
 """
 _EXPONENT = r"[1-9]\d{0,16}"
 _NO_FINITE = {"upper": "Infinity", "lower": "-Infinity"}
 
 
 def decimal(schema: Mapping[str, Any], allow_inf_nan: bool) -> dict[str, Any]:
-    """The strings of a decimal under the keywords of its core schema, as ``str`` writes them."""
+    """The JSON Schema of the strings that ``str`` writes for decimals, under the keywords of pydantic's core schema."""
     whole, places = schema.get("max_digits"), schema.get("decimal_places")
     bounded = {name: schema[name] for name in ("gt", "ge", "lt", "le") if schema.get(name) is not None}
     multiple = schema.get("multiple_of")
@@ -122,7 +122,10 @@ def _within(bounded: Mapping[str, Any], multiple: Any) -> TextPattern:
 
 
 def of_bytes(encoding: str, low: int, high: int | None) -> dict[str, Any]:
-    """Strings that encode this number of bytes."""
+    """The JSON Schema of the strings that encode ``low`` to ``high`` bytes.
+
+    ``encoding``: pydantic's ``val_json_bytes``: ``"utf8"``, ``"hex"`` or ``"base64"``. ``high``: ``None`` for no bound.
+    """
     if encoding == "utf8":
         made: dict[str, Any] = {"type": "string"}
         if low or high is not None:
@@ -194,7 +197,7 @@ ADDRESSES = {
     "ipvanyinterface": f"{IPV4}/{_OF_32}|{IPV6}{_SCOPE}/{_OF_128}",
     "ipv4network": _ipv4_networks(),
 }
-"""By pydantic's format. Networks of IPv6 are missing: which bits are 0 depends on the position of ``::``."""
+"""Patterns by pydantic's format. IPv6 networks are missing: which bits must be 0 depends on the position of ``::``."""
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 _MAIL_LABEL = r"(?!.{2}--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

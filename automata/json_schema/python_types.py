@@ -4,10 +4,10 @@ Pydantic's ``TypeAdapter`` provides the schema of models, dataclasses, typed dic
 parses JSON text. The schema is the one for validation, with aliases and in the order of the fields, narrowed by
 ``python_schema`` to what pydantic accepts. A function is treated as the model of its parameters.
 
-Rejected are types without JSON (callables, classes), and conditions that JSON Schema cannot express and pydantic would
-check later (bounds of dates, unknown formats). Conditions that cannot be seen are checked by ``parse`` only: validators
-written in Python, integers of more than 4,300 digits, patterns where pydantic's dialect (Rust's ``regex``) matches less
-than ECMA-262 (``\W``, ``\D``, ``\S``: there they exclude all of Unicode's letters and digits).
+Types without JSON (callables, classes) are rejected, and so are conditions that JSON Schema cannot express and pydantic
+would check later (bounds of dates, unknown formats). Some conditions are not visible in the schema, and only ``parse``
+checks them: validators written in Python, integers of more than 4,300 digits, patterns where pydantic's dialect (Rust's
+``regex``) matches less than ECMA-262 (``\W``, ``\D``, ``\S``: there they exclude all of Unicode's letters and digits).
 
 Pydantic is imported on first use: ``MissingDependencyError`` without it.
 """
@@ -29,7 +29,7 @@ from tokenfst.errors import ConstraintError, MissingDependencyError, Unsupported
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 _HARMLESS = ("binary", "password", "path", *(f"uuid{version}" for version in range(1, 9)))
-"""Formats of pydantic that any string has, or that ``python_schema`` writes as patterns."""
+"""Formats of pydantic that allow every string, or that ``python_schema`` expresses as patterns."""
 _QUALIFIERS = (typing.Required, typing.NotRequired)
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _TABLES = ("properties", "patternProperties", "$defs")
@@ -38,8 +38,10 @@ _ONE = ("items", "additionalProperties", "propertyNames", "not")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TypeReader:
-    """The ``name`` of a type, its ``schema``, and ``parse`` from JSON text to an instance; ``refused``: pointers of
-    conditions that the schema does not express, with their reasons.
+    """What ``json_schema`` needs of a Python type.
+
+    ``name``: the name in messages. ``schema``: the JSON Schema. ``parse``: a function from JSON text to an instance.
+    ``refused``: pairs of the JSON pointer of a condition that the schema does not express, and the reason.
     """
 
     name: str
@@ -53,7 +55,7 @@ def read_type(kind: Any) -> TypeReader:
     ``inspect.BoundArguments``.
 
     Raises MissingDependencyError, UnsupportedSchemaError with the pointer of a part without JSON, and ConstraintError
-    for an argument that is not a type. Linear in the schema.
+    for a function whose parameters cannot be read. Linear in the schema.
     """
     try:
         import pydantic
@@ -74,7 +76,7 @@ def read_type(kind: Any) -> TypeReader:
 
 
 class Parse:
-    """Parses the JSON text of an instance of ``kind``. Pickled as the type, which is read again."""
+    """A function from JSON text to an instance of ``kind``. A pickle contains the type, which is read again."""
 
     __slots__ = ("_kind", "_parse")
 

@@ -1,12 +1,11 @@
-"""URLs as pydantic reads and writes them, as patterns by ECMA-262.
+"""URLs as pydantic reads and writes them, as patterns of ECMA-262.
 
-The idea: pydantic's crate ``url`` follows the URL standard (WHATWG), which repairs nearly every text and writes it
-in one way. A pattern here contains the texts that are written, and of the repaired ones only those that do not
-grow, because texts that are too long are refused after the repair. The standard knows three kinds: schemes of the
-web, whose hosts are names or addresses and which always have a path; ``file``; and all others, whose hosts are any
-characters, or which have none.
+The idea: pydantic's crate ``url`` follows the URL standard (WHATWG), which repairs nearly every text and writes it in
+one way. A pattern here contains the texts that are written, and those repaired texts that do not grow, because pydantic
+checks the length after the repair. The standard knows three kinds of URLs: schemes of the web, whose hosts are names or
+addresses and which always have a path; ``file``; and all others, which have hosts of any characters, or none.
 
-Left out: host names with A-labels (xn--...), of which only some can be decoded, and no finite automaton can decide
+Left out: host names with A-labels (xn--...). Only some of them can be decoded, and no finite automaton can decide
 which.
 """
 
@@ -38,8 +37,9 @@ _VALID_HOST = rf"(?:(?:[A-Za-z0-9!$&'()*+,.;=_~-]|%[0-9A-Fa-f]{{2}})+|\[{IPV6}\]
 
 
 def url(schema: Mapping[str, Any], *, several: bool, strict: bool) -> str | None:
-    """The URLs of a core schema, with one host or ``several``; None where their length cannot be said. ``strict``:
-    only those that the standard calls valid, in which nothing is repaired.
+    """The pattern of the URLs of a core schema; ``None`` if their length is bounded and no pattern can express that.
+
+    ``several``: allow several hosts. ``strict``: only URLs that the standard calls valid, in which nothing is repaired.
     """
     schemes: Sequence[str] | None = schema.get("allowed_schemes")
     given = any(schema.get(name) is not None for name in ("default_host", "default_port", "default_path"))
@@ -87,5 +87,5 @@ def _other_scheme() -> str:
 
 
 def escaped(text: str) -> str:
-    """The pattern that means a text."""
+    """A pattern that matches only ``text``."""
     return "".join(f"\\{each}" if each in r"\^$.*+?()[]{}|/" else each for each in text)

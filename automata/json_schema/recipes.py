@@ -1,11 +1,11 @@
-"""How a schema's constraint is made again: the schema as it was when it was read, and the options.
+"""Recipes: how a schema's constraint is made again, from the schema as it was when it was read and the options.
 
-The expressions of a schema take about ten times the memory of its text. So an automaton that only needs its constraint
+The expressions of a schema take about ten times the memory of its text. So an automaton that needs its constraint only
 for messages holds a recipe (``Constraint.recipe``).
 
-The schema is kept in the form of ``marshal``, which writes and reads exactly the objects that JSON has, and refuses
-others: numbers stay ints and floats, and names keep their order. It never leaves the process in this form. Large ones
-are compressed: that takes about a hundredth of the time that their constraints take.
+The schema is stored in the format of ``marshal``, which keeps JSON values as they are (numbers stay ints and floats,
+names keep their order) and rejects objects of other classes, such as decimals. The stored schema never leaves the
+process. Large ones are compressed, which takes about a hundredth of the time that their constraints take.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 from tokenfst.automata.languages.constraint import Constraint
 
 _LARGE = 16_000
-"""Bytes from which a schema is compressed."""
+"""The number of bytes from which a schema is compressed."""
 
 
 @dataclass(slots=True, eq=False)
 class Recipe:
-    """A call of ``make`` with a schema and options: their names and values."""
+    """A call of ``make`` with a schema and keyword arguments, given by their ``names`` and ``values``."""
 
     make: Callable[..., Constraint]
     written: bytes
@@ -33,7 +33,7 @@ class Recipe:
     values: tuple[Any, ...]
 
     def __call__(self) -> Constraint:
-        """The constraint. Raises what ``make`` raises, if it exceeds its budget now."""
+        """The constraint. Raises what ``make`` raises, for instance if it exceeds its budget this time."""
         return self.make(self.schema, **dict(zip(self.names, self.values, strict=True)))
 
     @property
@@ -54,7 +54,7 @@ def _recipe_of(
 def recipe_for(
     make: Callable[..., Constraint], schema: Any, names: tuple[str, ...], values: tuple[Any, ...]
 ) -> Recipe | None:
-    """The recipe of a schema; ``None`` if it has other objects than dicts, lists, strings, numbers and constants."""
+    """The recipe of a schema; ``None`` if it contains objects that ``marshal`` does not write, such as decimals."""
     try:
         written = marshal.dumps(schema)
     except ValueError:
@@ -67,15 +67,15 @@ def recipe_for(
 # --- pickles ---
 
 Flat = list[tuple[str, ...] | int | list[Any]]
-"""A JSON value without nesting, for ``pickle``, which calls itself for each level and ends at about 500 of them.
+"""A JSON value without nesting, for ``pickle``, which recurs for each level and fails at about 500 of them.
 
-It has the parts in the order of the text: a dict is the tuple of its names, followed by their values; a list is its
-length, followed by its items; anything else is itself, in a list of one.
+It has the parts in the order of the text: a dict is the tuple of its names, followed by its values; a list is its
+length, followed by its items; anything else is a list with the value alone.
 """
 
 
 def flattened(value: Any) -> Flat:
-    """The parts of a value. Mappings and sequences of other types than dict and list are not divided."""
+    """The flat form of a value. Mappings and sequences of other types than dict and list are not divided."""
     found: Flat = []
     stack = [value]
     while stack:
@@ -92,7 +92,7 @@ def flattened(value: Any) -> Flat:
 
 
 def nested(parts: Flat) -> Any:
-    """The value of its parts."""
+    """The value of a flat form."""
     stack: list[Any] = []  # the values after a part, the next one last
     for part in reversed(parts):
         if isinstance(part, list):

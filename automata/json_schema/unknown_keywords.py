@@ -1,10 +1,10 @@
 """Keywords of a schema that constrain nothing because no draft, or not the schema's own, knows them.
 
 A JSON Schema may have any member, so ``propertes`` is no error, and all values stay allowed. Each such keyword is a
-finding; it is *likely* a mistake if its name is almost that of a keyword, if it is a schema in an object without
-``properties``, if another draft knows it, or if another notation does. What people add on purpose is no finding:
-``x-...``, ``_...``, names with ``$``, ``:``, ``@`` or ``.`` in them, definitions that a reference leads to, and
-annotations. Linear in the schema.
+finding. It is *likely* a mistake if its name is almost that of a keyword, if its value is a schema and the object
+around it has no ``properties``, if another draft knows it, or if another notation has it. What people add on purpose is
+no finding: ``x-...``, ``_...``, names with ``$``, ``:``, ``@`` or ``.`` in them, definitions that a reference leads to,
+and annotations. Linear in the schema.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HARMLESS = frozenset(
 )  # fmt: skip
 _MARKS = frozenset("$:@.")
 _SHORT = 5
-"""Shorter names are too like each other."""
+"""Shorter names are not compared with keywords, because short words are too similar to each other."""
 _NUMBERS = (int, float, Decimal)
 _LISTED = "the values that are allowed stand in enum"
 _ADVICE: dict[str, tuple[tuple[type, ...], str]] = {
@@ -50,10 +50,11 @@ _ADVICE: dict[str, tuple[tuple[type, ...], str]] = {
     "min": (_NUMBERS, "numbers are bounded by minimum, texts by minLength, arrays by minItems"),
     "max": (_NUMBERS, "numbers are bounded by maximum, texts by maxLength, arrays by maxItems"),
 }
-"""What other notations have: the types of a value that is likely meant so, and what JSON Schema has instead."""
+"""Keywords of other notations: the types of a value that such a keyword has there, and what JSON Schema has instead."""
 _ALIKE = 0.85
-"""The least likeness of a name to a keyword, as ``difflib`` has it, at which it is likely meant: ``minimun``. The
-other conditions of ``_nearest`` keep out ``form`` and ``note``.
+"""The least similarity (``difflib``) of a name to a keyword at which the keyword is probably meant: ``minimun``.
+
+The other conditions of ``_nearest`` exclude ``form`` and ``note``.
 """
 
 
@@ -70,7 +71,7 @@ class UnknownKeyword:
 
 
 def unknown_keywords(schema: Any) -> list[UnknownKeyword]:
-    """The unknown keywords of a schema (a JSON value), outer ones first."""
+    """The keywords of a schema (a JSON value) that constrain nothing, outer ones first."""
     draft = draft_of(schema, 2020) or 2020
     known = list(places(schema))
     referred = {each.get("$ref") for _, each in known if isinstance(each.get("$ref"), str)}

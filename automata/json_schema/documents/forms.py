@@ -1,6 +1,6 @@
 """Validation of the form of every keyword against its draft's meta-schema, also in unused sub-schemas.
 
-It is one traversal of all positions of sub-schemas, before anything is translated; shared objects are visited once. The
+All positions of sub-schemas are traversed once, before anything is translated; shared objects are visited once. The
 native core handles documents made by ``json.loads`` with common forms (``PlainForms``); the rest is traversed here.
 Positions are computed only for errors. Spellings that are accepted in every draft (``keywords``) are not rejected, and
 keywords that a draft does not know are annotations, which are not checked.
@@ -23,7 +23,7 @@ from tokenfst.errors import SchemaError
 
 _LAST = 9999
 _EACH = 256
-"""Objects between two checks of the clock."""
+"""The number of objects between two checks of the clock."""
 _ANCHOR = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 
 
@@ -74,7 +74,7 @@ _PLAIN = {
     for kind, said in ((str, "a string"), (bool, "a boolean"))
     if form == said
 }
-"""For keywords that may have any value of one class, that class."""
+"""For each keyword that accepts every value of one Python class, that class."""
 _INNER = frozenset((*ONE, *LISTS, *TABLES))
 _NATIVE = {
     name: number
@@ -94,7 +94,9 @@ _NATIVE = {
     )
     for name in names
 }
-"""For each check, by its name, the native core's form (``PlainForms``), which accepts fewer values."""
+"""For each check, by its function's name, the number of the native core's form (``PlainForms``), which accepts fewer
+values.
+"""
 _FORMS = {
     draft: {
         name: (*check, _PLAIN.get(name), name in _INNER)
@@ -103,16 +105,18 @@ _FORMS = {
     }
     for draft in (4, 6, 7, 2019, 2020)
 }
-"""For each keyword of a draft: the check, its parameter, the class in ``_PLAIN``, and whether it contains schemas."""
+"""For each draft and keyword: the check, the text that describes its form, the class in ``_PLAIN``, and whether its
+value contains schemas.
+"""
 _NUMBERS = {
     draft: {name: _NATIVE.get(is_form.__name__, -1) for name, (is_form, *_) in forms.items()}
     for draft, forms in _FORMS.items()
 }
-"""The same for the native core: numbers of forms; -1 is none of them."""
+"""For each draft and keyword, the number of the native core's form; -1 if it has none."""
 
 
 class Forms:
-    """The documents of one schema that were validated."""
+    """Validates the documents of one schema, and remembers which objects it has seen."""
 
     def __init__(self, work: Work) -> None:
         self._seen: set[int] = set()
@@ -122,7 +126,8 @@ class Forms:
     def check(self, document: Any, draft: int, where: str, annotations: bool) -> None:
         """Raise SchemaError, with its position, for a keyword whose value has the wrong form.
 
-        ``where``: the document's position. ``annotations``: also check keywords that do not constrain values.
+        ``where``: the position of ``document``. ``annotations``: whether keywords that do not constrain values are
+        checked too.
         """
         if self._plain.hold(document, _NUMBERS[draft]):
             return

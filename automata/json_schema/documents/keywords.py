@@ -47,13 +47,14 @@ def _is_count(value: Any, draft: int) -> bool:
 
 
 COUNTLESS = MAX_LENGTH + 1
-"""Counts from here on are equivalent: counted repetitions end before."""
+"""All counts from this number on are equivalent, because no counted repetition is that long."""
 
 
 def bounds(place: Place, keywords: Mapping[str, Any], low: str, high: str) -> tuple[int, int | None]:
-    """The values of two keywords that bound a count from below and above, by default 0 and ``None``.
+    """The values of two keywords that bound a count from below and above; 0 and ``None`` if they are missing.
 
-    No text has ``COUNTLESS`` parts or more: raises UnsupportedSchemaError if that many are required.
+    An upper bound of ``COUNTLESS`` or more is ``None``, because no text has that many parts. Raises
+    UnsupportedSchemaError for a lower bound of ``COUNTLESS`` or more.
     """
     least, most = (min(keywords.get(name, 0), COUNTLESS) for name in (low, high))
     if least == COUNTLESS:
@@ -205,7 +206,7 @@ _UNEVALUATED = {"unevaluatedItems", "unevaluatedProperties"}
 
 
 def scalar_types(named: Any) -> str | tuple[str, ...] | None:
-    """The value of a ``type`` that names types without parts only, hashable; ``None`` for all others."""
+    """The value of a ``type`` keyword in a hashable form if it names only types without parts; otherwise ``None``."""
     if named.__class__ is str:
         return named if named in SCALARS else None
     if named.__class__ is list and all(each.__class__ is str and each in SCALARS for each in named):
@@ -214,7 +215,7 @@ def scalar_types(named: Any) -> str | tuple[str, ...] | None:
 
 
 def vocabulary(keyword: str, draft: int) -> str:
-    """The vocabulary that a keyword belongs to, by the last part of its URI."""
+    """The vocabulary that a keyword belongs to: the last part of the vocabulary's URI."""
     if keyword.startswith("$"):
         return "core"
     if keyword in _UNEVALUATED:
@@ -232,7 +233,11 @@ def _listed(name: str, place: Place) -> bool:
 
 
 def known(place: Place) -> dict[str, Any]:
-    """The constraining keywords of a schema, in order, checked. Raises SchemaError for a value of the wrong form."""
+    """The keywords of a schema that constrain values in its draft and dialect, in the schema's order, with their
+    values. Before draft 2019-09, a ``$ref`` hides all others.
+
+    Raises SchemaError for a value of the wrong form.
+    """
     draft = place.draft
     if not isinstance(place.value, MAPPINGS):
         raise SchemaError(place.where(), "a schema is an object or a boolean")

@@ -1,6 +1,7 @@
 """``read``: a schema document, given as a text or as Python objects, as Python values whose numbers are exact.
 
-What is not JSON is refused here, so that the other modules of this room see values of JSON only. Linear in the text.
+Whatever is not JSON is rejected here, so that the other modules of this room see only JSON values. Cost: linear in the
+text.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from tokenfst.common.remedies import READ_FILE, looks_like_a_file
 from tokenfst.errors import BudgetExceeded, SchemaError
 
 MAPPINGS = (dict, Mapping)
-"""The classes of JSON objects, for ``isinstance``. The first one avoids a check of an abstract class."""
+"""The classes of JSON objects, for ``isinstance``. The check of ``dict``, which comes first, is faster than that of an
+abstract class.
+"""
 
 _LONG_INTEGER = 1000
 """Integers of at least this number of digits are read as decimals."""
@@ -28,8 +31,9 @@ _LONG_INTEGER = 1000
 def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
     """A schema document as Python values; numbers in text stay exact.
 
-    Raises SchemaError for text that is not JSON, or that repeats a name in one object (only one value could count);
-    BudgetExceeded("positions") for objects that are shared so often that the text would have more values than that.
+    Raises SchemaError for text that is not JSON or that repeats a name in one object, and for Python objects that JSON
+    does not have; BudgetExceeded("positions") if the document's JSON text would have more values than that, which may
+    happen if objects are shared.
     """
     if isinstance(schema, str):
         problem = ""
@@ -71,7 +75,7 @@ _NAMES = {
     str: "string", int: "integer", float: "number", bool: "boolean", list: "array", tuple: "array", dict: "object",
     type(None): "null",
 }  # fmt: skip
-"""Python's types and JSON Schema's names of them."""
+"""Python types, and JSON Schema's names for them."""
 
 
 def _first_other(document: Any, where: str) -> tuple[str, Any] | None:
@@ -115,16 +119,16 @@ _HOLDERS = {
     "function": "a tool",
     "input_schema": "a tool",
 }
-"""The fields of requests to models in which a schema stands, and what the object around them is."""
+"""The fields of requests to models that contain a schema, and what the object with such a field is."""
 _AROUND = {"name", "type", "strict"}
-"""Fields beside those; at least one of them is there, and perhaps a description."""
+"""The fields beside those of ``_HOLDERS``: such an object has at least one of them, and perhaps a description."""
 
 
 def refuse_holder(schema: Any) -> None:
-    """Refuse an object of a request that holds a schema, in place of that schema. As a schema it would allow every
-    value, since none of its fields is a keyword (and its ``type``, if it has one, is none of JSON's).
+    """Raise SchemaError for an object of a request that contains a schema and was passed instead of that schema.
 
-    Raises SchemaError.
+    Read as a schema, it would allow every value, since none of its fields is a keyword (and its ``type``, if it has
+    one, is not one of JSON's).
     """
     if not isinstance(schema, MAPPINGS) or schema.get("type") not in (None, "json_schema", "function"):
         return
@@ -141,12 +145,15 @@ def refuse_holder(schema: Any) -> None:
 
 
 _IS_LOCKED: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-"""Whether Python's lock is on: if it is not, another thread can change a dict while the core reads it."""
+"""Whether Python's global interpreter lock is on. If it is off, another thread can change a dict while the core reads
+it.
+"""
 
 
 def own_copy(document: Any) -> Any:
-    """A copy of the dicts and lists of a document, which no other thread can change. One that occurs at several places
-    is copied once. Linear in the number of objects.
+    """A copy of the dicts and lists of a document, which no other thread can change.
+
+    An object that occurs at several places is copied once. Linear in the number of objects.
     """
     copies: dict[int, tuple[Any, Any]] = {}
     waiting: list[Any] = []
@@ -192,13 +199,13 @@ def _no_number(name: str) -> None:
 
 
 def escape(token: str | int) -> str:
-    """A member's name or an index as a part of a JSON pointer."""
+    """A member's name or an index, escaped as a part of a JSON pointer."""
     part = str(token)
     return part.replace("~", "~0").replace("/", "~1") if "~" in part or "/" in part else part
 
 
 def json_type(value: Any) -> str:
-    """JSON's name for the type of a value, with its article."""
+    """JSON's name for the type of a value, with an indefinite article, for messages."""
     if value is None:
         return "null"
     kinds = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}

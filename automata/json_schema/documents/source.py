@@ -1,16 +1,16 @@
 """Where sub-schemas are: documents, their drafts, identifiers and references.
 
-The idea: a ``Place`` is a sub-schema with its address and its *resource*, which is the innermost enclosing schema
-with an identifier. References are resolved against the resource (draft 2020-12, core, sections 8.2 and 9). A
-reference within its resource by JSON pointer is followed directly. Only anchors and URIs need an index, which is
-built for the first of them, by one walk over all places where a schema can be.
+The idea: a ``Place`` is a sub-schema with its address and its *resource*, which is the innermost enclosing schema with
+an identifier. References are resolved against the resource (draft 2020-12, core, sections 8.2 and 9). A reference by
+JSON pointer within its resource is followed directly. Only anchors and URIs need an index. The first such reference
+builds it, in one walk over all places where a schema can be.
 
-Nothing is ever fetched: a URI that is in none of the known documents is a draft's meta-schema (``metaschemas``), or
-is passed to the caller's ``resolver``.
+Nothing is ever fetched: if a URI is in none of the known documents, it is a draft's meta-schema (``metaschemas``), or
+the caller's ``resolver`` is asked.
 
-A document has the meaning of its JSON text, in which nothing is shared: a Python object that occurs in several
-places is several sub-schemas, each with its address. Their number is bounded by ``Budget.positions``, and counted
-in time linear in the objects.
+A document has the meaning of its JSON text, in which nothing is shared: a Python object that occurs in several places
+is several sub-schemas, each with its own address. ``Budget.positions`` bounds their number, which is counted in time
+linear in the objects.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ from tokenfst.common.digits import natural
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
-"""A function from a URI without a fragment to the schema document there; ``None`` if there is none."""
+"""A function from a URI without a fragment to the schema document with that URI; it returns ``None`` if there is none.
+"""
 
 Check = Callable[[Any, int, str, bool], None]
-"""Raises SchemaError for a document, with its draft and address, that is not a schema. The last argument: whether
-annotations are checked; they are not if a document contains it only at places that are not schemas."""
+"""Raises SchemaError if a value is not a schema. The arguments: the value, its draft, its address, and whether
+annotations are checked too. They are checked in complete documents, but not in the targets of references.
+"""
 
 DRAFTS = {
     "draft-04": 4,
@@ -47,7 +49,7 @@ DRAFTS = {
     "2019-09": 2019,
     "2020-12": 2020,
 }
-"""The supported drafts, by the part of ``$schema`` that names them."""
+"""The supported drafts, by the part of ``$schema`` that names them, and the number that stands for each here."""
 
 VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
 """The URIs of the drafts' own vocabularies."""
@@ -56,16 +58,18 @@ SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 """The types whose values have no parts."""
 
 _INDEX = re.compile("0|[1-9][0-9]*")
-"""A place in an array, in a JSON pointer (RFC 6901, section 4)."""
+"""An array index in a JSON pointer (RFC 6901, section 4)."""
 _DEEPEST = 4_000
-"""Maximum number of parts of a JSON pointer. Every sub-schema has its own, so all cost the square of the depth."""
+"""Maximum number of parts of a JSON pointer. Every sub-schema has its own pointer, so their total length grows with the
+square of the depth.
+"""
 _LONG_POINTER = 1_000
-"""Up to this length of a pointer, its parts are not counted."""
+"""The parts of a pointer are counted only if it is longer than this number of characters."""
 NESTED = "nested"
-"""``Place.closed`` of a sub-schema that applies to the same value."""
+"""``Place.closed`` if names are forbidden in the values below a place, but not at the place itself."""
 
 RECURSIVE = "$recursiveAnchor"
-"""The name under which a resource's ``$recursiveAnchor`` is stored; no anchor has a dollar sign."""
+"""The name under which a resource's ``$recursiveAnchor`` is stored; no anchor's name has a dollar sign."""
 
 # Keywords whose values are a schema, a list of schemas, and an object of schemas.
 ONE = (
@@ -78,8 +82,10 @@ TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The meaning of ``$schema``. ``vocabularies``: those that a meta-schema of the user lists, ``None`` for a draft's
-    own ones; ``asserts``: ``format`` constrains values, whatever the options are.
+    """The meaning of ``$schema``.
+
+    ``vocabularies``: those that a user's meta-schema lists; ``None`` for the draft's own ones. ``asserts``: whether
+    ``format`` constrains values, whatever the options are.
     """
 
     draft: int
@@ -89,7 +95,7 @@ class Dialect:
 
 @dataclass(slots=True, eq=False)
 class Resource:
-    """A schema with an identifier, or a document."""
+    """A complete document, or a schema in it with its own identifier."""
 
     uri: str
     root: Any
@@ -100,16 +106,17 @@ class Resource:
     anchors: dict[str, tuple[Any, str]] | None = None
     dynamic: set[str] = field(default_factory=set)
     keywords: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
-    """For schemas, by their id, the schema and the result of ``keywords.known``."""
+    """For each schema, by its ``id()``: the schema, and the result of ``keywords.known`` for it."""
 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource.
+    """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``) and its ``resource``.
 
-    ``scope``: the URIs of the resources, except the first document, through which evaluation has come, outermost
-    first, if ``$dynamicRef`` may need them (core, section 7.1). ``closed``: the effect of ``closing`` there:
-    ``None`` for none, ``NESTED`` only for values below, otherwise the names that are allowed besides its own.
+    ``scope``: the dynamic scope (core, section 7.1): the URIs of the resources through which evaluation has come,
+    outermost first, without the first document. ``closed``: what ``additional_properties="forbid"`` does there
+    (``reading.closing``): ``None`` if nothing; ``NESTED`` if it forbids names only in the values below; otherwise the
+    names that are allowed besides the schema's own.
     """
 
     # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
@@ -125,11 +132,11 @@ class Place:
         return self.resource.draft
 
     def where(self, *tokens: str | int) -> str:
-        """The address of something below, for messages."""
+        """The address of this place, or of the place below it that ``tokens`` lead to, for messages."""
         return self.resource.document + (self._pointer(tokens) if tokens else self.pointer)
 
     def below(self, value: Any, *tokens: str | int) -> Place:
-        """The sub-schema ``value`` that ``tokens`` lead to."""
+        """The place of the sub-schema ``value``, to which ``tokens`` lead from here."""
         if value.__class__ is bool or (value.__class__ is dict and "$id" not in value and "id" not in value):
             closed = None if self.closed is None else NESTED
             return Place(value, self._pointer(tokens), self.resource, self.scope, closed)
@@ -172,7 +179,7 @@ def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str
 
 
 class Source:
-    """All documents of one schema."""
+    """All documents of one schema, and the resolution of references."""
 
     def __init__(
         self,
@@ -182,8 +189,8 @@ class Source:
         work: Work,
         check: Check | None = None,
     ) -> None:
-        """Raises SchemaError for text that is not JSON and for an unknown draft, BudgetExceeded, and the errors of
-        ``check``.
+        """Raises SchemaError for text that is not JSON and for an unknown draft, BudgetExceeded, and what ``check``
+        raises.
         """
         self._check = check
         self._work = work
@@ -199,14 +206,18 @@ class Source:
         self.root = self._add("", value, "", dialect)
 
     def resolve(self, place: Place, reference: str, keyword: str) -> Place:
-        """The sub-schema that a reference at ``place`` refers to. Raises SchemaError if there is none."""
+        """The place that ``reference``, the value of ``keyword`` at ``place``, refers to. Raises SchemaError if there
+        is none.
+        """
         target = self._static(place, reference, keyword)
         self._resources.setdefault(target.resource.uri, target.resource)
         return _come_from(place, target)
 
     def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
-        """The target of a ``$dynamicRef`` or ``$recursiveRef``, given how evaluation has reached ``place``: in the
-        outermost resource with the same dynamic anchor, if the reference names one (core, section 8.2.3.2).
+        """The target of a ``$dynamicRef`` or ``$recursiveRef``, which depends on how evaluation has reached ``place``.
+
+        If the reference names a dynamic anchor, the target is in the outermost resource of the dynamic scope that has
+        this anchor (core, section 8.2.3.2).
         """
         target = self._static(place, reference, keyword)
         name = urldefrag(reference)[1] if keyword == "$dynamicRef" else RECURSIVE
@@ -220,8 +231,8 @@ class Source:
         return _come_from(place, target)
 
     def scoped(self, place: Place) -> Place:
-        """The place with a scope that contains only what a dynamic reference may need; equal scopes then have equal
-        meanings.
+        """The place with only that part of its scope that a dynamic reference may need, so that equal meanings have
+        equal scopes.
         """
         if not place.scope:
             return place
@@ -399,7 +410,9 @@ class Source:
 
 
 def draft_of(value: Any, default: int) -> int | None:
-    """The draft that ``$schema`` names, ``default`` if it is missing; ``None`` if it is not the URI of a draft."""
+    """The draft that ``$schema`` names; ``default`` if there is no ``$schema``, ``None`` if it is not the URI of a
+    draft.
+    """
     named = value.get("$schema") if isinstance(value, MAPPINGS) else None
     if named is None:
         return default

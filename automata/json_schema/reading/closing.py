@@ -6,9 +6,9 @@ are collected, and other names are forbidden. Of alternatives (``anyOf``, ``oneO
 names given around them are passed down, and each branch forbids the rest itself. If there are several groups of
 alternatives, the names of all of their branches count.
 
-Invariant: forbidding only removes values. So nothing is forbidden under ``not``, ``if`` and ``contains``, ``oneOf``
-counts the branches as they are written, and schemas that name nothing, or constrain other members themselves
-(``additionalProperties``, ``unevaluatedProperties``), are unchanged.
+Invariant: forbidding only removes values. So nothing is forbidden under ``not``, ``if`` and ``contains``, and ``oneOf``
+counts the branches as they are written. A schema stays unchanged if it names nothing, or if it constrains other members
+itself (``additionalProperties``, ``unevaluatedProperties``).
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 _Target = Callable[[Place, str, str], Place]
 _Step = tuple[str, int | None]
-"""A keyword, and the index in its list."""
+"""A keyword, and the index of a sub-schema in its list; ``None`` for all of its sub-schemas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The names to forbid for one schema.
+    """What is forbidden at one schema, and at the sub-schemas that it applies in place.
 
-    Names other than ``named`` are forbidden (``None``: none are). For the sub-schemas in place: ``step`` continues
-    with ``limit``, the others only close the values below them.
+    ``named``: only these names are allowed here; ``None``: nothing is forbidden here. ``step``: the keyword that leads
+    to alternatives, whose sub-schemas get ``Place.closed`` ``limit`` and forbid the rest themselves; the other
+    sub-schemas only forbid names in the values below them. Without ``step``, all sub-schemas get ``limit``.
     """
 
     named: Evaluated | None
@@ -42,7 +43,7 @@ class Closing:
     step: _Step | None = None
 
     def of(self, name: str, place: int | None = None) -> object:
-        """The ``Place.closed`` of a sub-schema in place."""
+        """The ``Place.closed`` of the sub-schema that keyword ``name`` applies in place, with its index in a list."""
         if self.step is None:
             return self.limit
         alternatives = self.step[0] in _ALTERNATIVES and name == self.step[0]
@@ -53,7 +54,7 @@ _NOTHING = Closing(None)
 
 
 def closing(place: Place, target: _Target) -> Closing:
-    """The members to forbid at ``place``; ``target`` resolves references."""
+    """What is forbidden at ``place``. ``target`` resolves references."""
     outer = place.closed
     if outer is None:
         return _NOTHING

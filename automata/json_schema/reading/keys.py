@@ -19,8 +19,8 @@ FAR_DOWN = 1000
 def key_of(place: Place, keywords: Set[str]) -> Hashable:
     """A key that is equal for schemas with equal constraining ``keywords``.
 
-    Deep in a document it is the schema's identity, because texts of everything inside would cost the square of the
-    depth.
+    Deep in a document the key is the schema's identity, because the texts of all schemas there would together cost the
+    square of the depth.
     """
     value = place.value
     if len(place.pointer) > FAR_DOWN:

@@ -7,8 +7,8 @@ once. So ``$ref`` may recurse through parts without limit, and a ``$ref`` cycle 
 Invariant: a value set has exactly the values that the schema allows; with ``relax``, unsupported keywords are omitted
 and reported, and their value sets are marked inexact.
 
-Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant separates (``overlaps``), n² at most, and
-complements only the branches that it cannot separate by what the other keywords leave of them.
+Cost: each formula once. A ``oneOf`` of n branches compares the pairs that no constant separates (``overlaps``), n² at
+most. It complements only the branches that still overlap with another one after the other keywords are applied.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tokenfst.errors import SchemaError, UnsupportedSchemaError
 _DEEPEST = 60
 """Maximum nesting of applicators in one place."""
 _LOOK = 3
-"""Levels of parts that are inspected to see that a cell is empty."""
+"""Levels of parts that are inspected to find out whether a cell is empty."""
 _FIRST_ITEMS = 8
 _FEW_PARTS = 2
 _APPLICATORS = frozenset(
@@ -59,7 +59,7 @@ _APPLICATORS = frozenset(
     )
 )
 _Link = tuple[Resource, str, tuple[str, ...], object]
-"""The data on which the target of a reference depends."""
+"""What the target of a reference depends on: the resource, the reference, ``Place.scope`` and ``Place.closed``."""
 
 
 class _Circular(SchemaError):
@@ -68,7 +68,7 @@ class _Circular(SchemaError):
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """A keyword that was omitted: its pointer, and the reason."""
+    """A keyword that was omitted because it is not supported: its JSON pointer, and the reason."""
 
     pointer: str
     reason: str
@@ -78,7 +78,7 @@ class Relaxed:
 
 
 class Meaning:
-    """The value sets of one schema and its sub-schemas."""
+    """The formulas and value sets of one schema and its sub-schemas."""
 
     def __init__(self, source: Source, typed: TypedKeywords, work: Work, *, relax: bool) -> None:
         self.formulas = Formulas(work)
@@ -106,7 +106,7 @@ class Meaning:
     # --- formulas -------------------------------------------------------------------------------------
 
     def formula(self, place: Place) -> Formula:
-        """The formula of a sub-schema; for a mere reference, that of its target."""
+        """The formula of a sub-schema. A sub-schema that is only a reference has the formula of its target."""
         passed: dict[int, _Link] = {}
         made: Formula | None = None
         while made is None:
@@ -157,11 +157,11 @@ class Meaning:
         return self.formulas.atom(key, place)
 
     def entered(self, place: Place) -> Formula:
-        """The formula of a sub-schema that applies to another value than its parent."""
+        """The formula of a sub-schema that applies to a part of the value, not to the value of its parent."""
         return self.formula(place if place.closed is None else place.closing(Evaluated()))
 
     def members(self, place: Place, properties: Mapping[str, Any]) -> dict[str, Formula]:
-        """The formulas of all ``properties`` of the schema at a place (``entered``)."""
+        """For each name in ``properties`` of the schema at a place, the formula of its sub-schema (``entered``)."""
 
         def otherwise(schema: Any, name: str) -> Formula:
             return self.entered(place.below(schema, "properties", name))
@@ -179,7 +179,7 @@ class Meaning:
         )
 
     def opened(self, place: Place) -> Formula:
-        """The formula of a sub-schema as written, ignoring members that its parents forbid."""
+        """The formula of a sub-schema as written, without the names that ``closing`` forbids."""
         return self.formula(place.closing(None))
 
     def constant(self, value: Any) -> Formula:
@@ -234,7 +234,9 @@ class Meaning:
         return result
 
     def tried(self, make: Callable[[], ValueSet], otherwise: ValueSet = EVERY) -> ValueSet:
-        """A value set; if it is unsupported and may be relaxed, ``otherwise``, marked as inexact."""
+        """The value set that ``make`` returns. If it is unsupported and may be relaxed: ``otherwise``, marked as
+        inexact.
+        """
         try:
             return make()
         except UnsupportedSchemaError as error:
@@ -391,7 +393,7 @@ class Meaning:
     # --- emptiness ------------------------------------------------------------------------------------
 
     def alive(self, cell: Array | Object) -> bool:
-        """Whether a cell may have a member, by a bounded check."""
+        """Whether a cell may have an element, by a bounded check; false if it certainly has none."""
         if self._look == 0:
             return True
         if isinstance(cell, Array):
@@ -408,8 +410,9 @@ class Meaning:
         return not any(self._surely_empty(formula) for formula in needed)
 
     def is_empty(self, formula: Formula) -> bool:
-        """Whether a formula certainly has no values, by a bounded check; of many parts, pairs in which one is not a
-        complement.
+        """Whether a formula certainly has no values, by a bounded check.
+
+        A conjunction of many parts is checked pair by pair, without the pairs of two complements.
         """
         if self._look == 0:
             return False

@@ -25,7 +25,10 @@ _MOST_RIVALS = 4
 
 
 class ExactlyOne:
-    """The comparison of the branches of one ``oneOf``. ``value_set_of``: the values of a part's formula, if known."""
+    """The comparison of the branches of one ``oneOf``.
+
+    ``value_set_of`` returns the values of a part's formula; ``None`` if they are not known.
+    """
 
     def __init__(
         self, algebra: Algebra, work: Work, value_set_of: Callable[[Formula], ValueSet | None]
@@ -44,9 +47,9 @@ class ExactlyOne:
         """Value sets whose union is what exactly one of ``value_sets`` holds, among the values in all sets ``beside``.
 
         ``negation`` gives the complement of a branch by its index. ``where`` is the place for messages. ``counted``:
-        strings and objects in many branches may be counted, and these value sets then follow no branch. Otherwise the
-        result has one value set for each branch, in order. Raises UnsupportedSchemaError for a branch that has no exact
-        complement.
+        whether strings and objects that are in many branches may be counted instead of compared; the resulting value
+        sets then belong to no single branch. Otherwise the result has one value set for each branch, in order. Raises
+        UnsupportedSchemaError for a branch that has no exact complement.
         """
         value_sets = list(value_sets)
         rivals = self._overlaps(value_sets)

@@ -1,9 +1,9 @@
 """Pairs of value sets that may share a value: the branches that a ``oneOf`` must compare.
 
-Branches are usually distinguished by a constant, of the value or of one of its members (a discriminator). So each value
-set is entered into an index under the constants that its values have, or under the type if these are not listed, and is
-compared only with value sets under the same keys. All other pairs are certainly disjoint; the remaining pairs must be
-compared by the caller.
+Branches are usually distinguished by a constant, of the value or of one of its members (a discriminator). So an index
+has each value set under the constants that its values have, or under the type if these are not listed, and each is
+compared only with value sets under the same keys. All other pairs are certainly disjoint; the caller must compare the
+remaining pairs.
 
 Cost: linear in the value sets and their constants, plus the number of pairs; without constants that is every pair.
 """
@@ -25,7 +25,7 @@ _FEW = 12
 _CONSTANTS = frozenset(("const", "enum"))
 
 _Key = tuple[str, Hashable]
-"""A type, and a constant of it; ``_ANY`` for any."""
+"""A type and a constant of this type; ``_ANY`` if the constant may be any."""
 _ANY = object()
 
 
@@ -41,8 +41,9 @@ class _Index:
 def suspects(
     value_sets: list[ValueSet], value_set: Callable[[Formula], ValueSet | None]
 ) -> Iterator[tuple[int, int]]:
-    """All pairs of indices, the larger one first, whose value sets may share a value. ``value_set``: returns the values
-    of a member's formula, if known.
+    """All pairs of indices, the larger one first, whose value sets may share a value.
+
+    ``value_set`` returns the values of a member's formula; ``None`` if they are not known.
     """
     if len(value_sets) <= _FEW:
         yield from ((k, other) for k in range(len(value_sets)) for other in range(k))

@@ -1,4 +1,4 @@
-"""The native reader of sub-schemas: from the keywords of plain parts to formulas, many in one call (``PlainReader``).
+"""The native reader of sub-schemas: it makes the formulas of many plain sub-schemas in one call (``PlainReader``).
 
 Invariant: the formulas are those of ``Meaning.entered``, under the same keys.
 """

@@ -65,7 +65,7 @@ _OF_OBJECTS = frozenset(
 
 _LONGEST_PATTERN = 20_000
 LONGEST_CONSTANTS = 500_000
-"""Maximum number of characters of all strings of one ``enum``: each becomes part of an expression."""
+"""Maximum total number of characters of the strings of one ``enum``, because each becomes a part of an expression."""
 
 
 class TypedKeywords:
@@ -111,7 +111,9 @@ class TypedKeywords:
         return result
 
     def pattern(self, place: Place, pattern: str, *tokens: str) -> Language:
-        """The texts in which a pattern matches somewhere."""
+        """The texts in which ``pattern`` matches somewhere. ``tokens`` lead from ``place`` to the pattern, for
+        messages.
+        """
         if isinstance(pattern, TextPattern):
             return pattern.language
         found = self._patterns.get(pattern)

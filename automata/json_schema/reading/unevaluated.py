@@ -25,8 +25,10 @@ _DEEPEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The evaluated parts: members by name or pattern, the first items, items that satisfy a formula; or
-    ``everything``.
+    """The evaluated parts of a value.
+
+    ``everything``: all parts. ``names``, ``patterns``: members with these names, or whose names match. ``prefix``: the
+    number of first items. ``matching``: items that satisfy one of these formulas.
     """
 
     everything: bool = False
@@ -49,12 +51,13 @@ class Evaluated:
 
 _NOTHING = Evaluated()
 Cases = list[tuple[Formula, Evaluated]]
-"""Pairs of a formula and the parts that are evaluated if it holds; one of the formulas always holds."""
+"""Pairs of a formula and the parts that are evaluated if it holds. In every value at least one of the formulas holds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """Follows one of the two keywords, for ``members`` or items, through in-place applicators.
+    """Finds what in-place applicators evaluate: members (``unevaluatedProperties``) or items (``unevaluatedItems``).
 
     ``formula`` returns the formula of a sub-schema, ``target`` the target of a reference.
     """
@@ -67,7 +70,7 @@ class Follower:
     _known: dict[Hashable, Cases] = field(default_factory=dict)
 
     def cases(self, place: Place, *, top: bool, depth: int = 0) -> Cases:
-        """The cases of a schema that holds; at the ``top`` without the keyword itself."""
+        """The cases of a schema that holds. At the ``top``, the unevaluated keyword itself is ignored."""
         if isinstance(place.value, bool):
             return [(ANY, _NOTHING)]
         key = id(place.value), place.resource.uri, place.scope, place.closed, top

@@ -1,10 +1,10 @@
 """Sets of arrays as unions of cells, closed under intersection, union and complement.
 
-A cell constrains the first items one by one, every later item, the number of items, and how many of the items from
-some index on have a property (``contains``). All of these are closed under negation: an array that is not ``items:
-A`` contains an item of ``not A``, and one whose items do not all differ contains an item twice. The latter needs
-unbounded memory in general. It cancels against items that differ in the other set; what remains is rejected when it
-is written, unless its items are listed (``writing.items``).
+A cell constrains the first items one by one, every later item, the number of items, and how many of the items from some
+index on have a property (``contains``). All of these are closed under negation: an array that is not ``items: A``
+contains an item of ``not A``, and an array whose items do not all differ contains an item twice. To find a repeated
+item needs unbounded memory in general. If the other side of an intersection requires different items, the two
+conditions cancel; otherwise the cell is rejected when it is written, unless its items are listed (``writing.items``).
 
 Invariants of a cell made by ``cell``: items beyond ``high`` are unconstrained; the formula of the last item of
 ``prefix`` differs from ``rest``; ``low <= high``.
@@ -20,8 +20,9 @@ from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formu
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """``low`` to ``high`` (``None``: or more) of the items from ``start`` on satisfy ``formula``. ``where`` is the
-    keyword that requires it.
+    """A condition: of the items from index ``start`` on, ``low`` to ``high`` satisfy ``formula``.
+
+    ``high``: ``None`` for no upper bound. ``where``: the place of the keyword that requires it.
     """
 
     formula: Formula
@@ -33,8 +34,12 @@ class Contains:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Array:
-    """One cell. ``unique``: the place of the uniqueItems that requires different items; empty if there is none.
-    ``twice``: the place of the one that must be violated, so that some item occurs twice.
+    """One cell: the arrays that satisfy all of these conditions.
+
+    ``prefix``: the formulas of the first items; ``rest``: that of all later items. ``low``, ``high``: the bounds of the
+    number of items. ``unique``: the place of the ``uniqueItems`` that requires different items; empty if there is none.
+    ``twice``: the place of the ``uniqueItems`` that must be violated, so that some item occurs twice; empty if there is
+    none.
     """
 
     # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
@@ -58,7 +63,7 @@ EVERY_ARRAY: ArraySet = (Array(),)
 
 
 def cell(array: Array) -> ArraySet:
-    """The cell in normal form; no cell if it is obviously empty."""
+    """The cell in normal form, as a union of at most one cell; no cell if it is obviously empty."""
     prefix, high = list(array.prefix), array.high
     if array.rest is NONE:
         high = len(prefix) if high is None else min(high, len(prefix))
@@ -106,7 +111,7 @@ def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
 
 
 def invert_cell(array: Array, formulas: Formulas) -> ArraySet:
-    """The complement of a cell."""
+    """The complement of a cell, as a union of cells."""
     found: list[Array] = []
     if array.unique or array.twice:  # only among arrays that have its items; other arrays follow below
         found.append(Array(array.prefix, array.rest, unique=array.twice, twice=array.unique))

@@ -1,6 +1,6 @@
 """Single JSON values, listed by ``const`` and ``enum``, compared as JSON Schema compares them.
 
-Numbers are equal if their values are (1, 1.0 and 1e0), booleans are not numbers, and the order of an object's
+Numbers are equal if their values are equal (1, 1.0 and 1e0), booleans are not numbers, and the order of an object's
 members does not matter.
 """
 
@@ -29,11 +29,11 @@ class NotJsonError(ValueError):
 
 
 class Whole(int):
-    """An integer that is written without a fraction and an exponent (``ValueSet.whole``)."""
+    """An integer that is written without a fraction and without an exponent (``ValueSet.whole``)."""
 
 
 class Constant:
-    """One JSON value. ``key`` is the same for equal values with the same spellings."""
+    """One JSON value. ``key`` is the same for equal values that may be spelled in the same ways."""
 
     __slots__ = ("key", "value")
 
@@ -43,11 +43,10 @@ class Constant:
 
 
 def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
-    """A hashable form that equal JSON values share, except for integers that are given with a fraction or an
-    exponent.
+    """A hashable form that equal JSON values share, except that an integer given as 1.0 or 1e0 differs from 1.
 
-    Raises NotJsonError for anything that is not a JSON value, ValueError for a number or a nesting that is too
-    large, BudgetExceeded("seconds").
+    Raises NotJsonError for anything that is not a JSON value, ValueError for a number or a nesting that is too large,
+    BudgetExceeded("seconds").
     """
     if value is None or isinstance(value, bool):
         return repr(value)
@@ -76,12 +75,14 @@ def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
 
 
 def constant_value_set(value: Any, constant: Callable[[Any], Formula], work: Work) -> ValueSet:
-    """Exactly this value."""
+    """The set with exactly this value. ``constant`` makes the formulas of its parts."""
     return constants_value_set([value], constant, work)
 
 
 def constants_value_set(values: Iterable[Any], constant: Callable[[Any], Formula], work: Work) -> ValueSet:
-    """Exactly these values. Raises the errors of ``freeze``."""
+    """The set with exactly these values. ``constant`` makes the formulas of their parts. Raises the errors of
+    ``freeze``.
+    """
     known = list(values)
     numbers = [
         each
@@ -122,9 +123,9 @@ def is_bare(number: int | float | Decimal | Fraction) -> bool:
 
 
 def listed_values(value_set: ValueSet) -> list[Any] | None:
-    """The values of a value set without arrays and objects, if they are few; otherwise ``None``.
+    """The values of a value set without arrays and objects if its strings and numbers are listed; otherwise ``None``.
 
-    Numbers are ints if they are bare, and fractions otherwise.
+    Bare numbers (``ValueSet.bare``) are ints, other numbers are fractions.
     """
     words = schema_strings.subset_of_words(value_set.strings)
     numbers = [cut for cut, there in zip(value_set.numbers.cuts, value_set.numbers.at, strict=True) if there]

@@ -1,16 +1,16 @@
 """Objects that are in a given number of several sets: in exactly one (``oneOf``), none (``not``), all (``allOf``).
 
 Expanded directly, "exactly one of n" is a product of n complements, each a union of as many cells as a schema has
-conditions. But schemas mostly constrain the same few names. So the cases are split by one name after the other,
-first by the name that most of the undecided sets constrain: either the member is missing, or its value is in one of
-the regions into which the conditions on it divide all values. Each case decides some of the sets, and ends as soon
-as the number of sets that contain the object is known. Cases with the same remaining conditions are merged. So a
-discriminator is tested once, and independent conditions are never multiplied (Shannon expansion, as in decision
-diagrams, over multi-valued variables). The conditions on unlisted names are a variable that is true or false, and
-so is the number of members.
+conditions. But schemas mostly constrain the same few names. So the cases are split by one name after the other. The
+name that most of the undecided sets constrain comes first: either the member is missing, or its value is in one of the
+regions into which the conditions on it divide all values. Each case decides some of the sets, and ends as soon as the
+number of sets that contain the object is known. Cases with the same remaining conditions are merged. So a discriminator
+is tested once, and independent conditions are never multiplied (Shannon expansion, as in decision diagrams, over
+multi-valued variables). Each condition on unlisted names is a variable that is true or false; the number of members is
+one more variable.
 
-Invariants: the cells of different cases are disjoint. The literals of a clause are alternatives; the clauses of a
-cell hold together; a set is the union of its cells.
+Invariants: the cells of different cases are disjoint. The literals of a clause are alternatives; the clauses of a cell
+hold together; a set is the union of its cells.
 
 Cost: a step for each case, at most ``_MOST_CASES``.
 """
@@ -61,7 +61,7 @@ class _Case:
 
 
 class Decisions:
-    """The query: which objects are in a number of ``sets`` that is in ``counts``?"""
+    """One query: which objects are in exactly n of the ``sets``, for some n in ``counts``?"""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Decisions:
         is_empty: Callable[[Formula], bool],
         where: str,
     ) -> None:
-        """``is_empty``: whether a formula certainly has no value."""
+        """``is_empty(formula)``: whether the formula certainly has no value. ``where``: the place, for messages."""
         self._counts, self._formulas, self._is_empty, self._where = counts, formulas, is_empty, where
         cells = [each for cells in sets for each in cells]
         listed = dict.fromkeys(name for each in cells for name, _ in each.listed)
@@ -87,7 +87,7 @@ class Decisions:
         self._orders = [dict.fromkeys(name for each in cells for name, _ in each.listed) for cells in sets]
 
     def cells(self) -> ObjectSet | None:
-        """The objects; ``None`` if there are too many cases."""
+        """The objects that answer the query; ``None`` if there are too many cases."""
         pending = [(self._groups, _Case())]
         while pending:
             groups, case = pending.pop()

@@ -34,7 +34,7 @@ class Kind(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Formula:
-    """A formula; compare with ``is``. ``atom`` is the content of an ATOM."""
+    """A formula. Equal formulas are the same object, so compare with ``is``. ``atom`` is the content of an ATOM."""
 
     # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
     kind: Final[Kind]
@@ -49,7 +49,7 @@ NONE = Formula(Kind.NONE)
 
 
 class Formulas:
-    """The formulas of one schema; ``work`` counts operations."""
+    """The formulas of one schema. ``work`` is the budget of all operations."""
 
     def __init__(self, work: Work | None = None) -> None:
         self.work = work or Work()

@@ -1,13 +1,13 @@
 """Sets of objects as unions of cells, closed under intersection, union and complement.
 
-A cell is a conjunction of conditions on members. A name that a schema lists has its own formula and may be required;
-everything else is a *demand*: all members whose name is in a set of strings have values that satisfy a formula.
+A cell is a conjunction of conditions on members. A name that a schema lists has its own formula and may be required.
+Everything else is a *demand*: all members whose name is in a set of strings have values that satisfy a formula.
 ``additionalProperties`` is a demand on the names that are neither listed nor match a pattern, ``patternProperties`` one
-for each pattern, ``propertyNames`` one on all wrong names, which no value satisfies. The complement of a demand is that
-*some* member violates it. So intersection appends, complement is a union of small cells, and overlaps between sets of
-names are resolved once, when a cell is written.
+for each pattern, and ``propertyNames`` one on all wrong names, which no value satisfies. The complement of a demand is
+that *some* member violates it. So an intersection appends demands, a complement is a union of small cells, and overlaps
+between sets of names are resolved once, when a cell is written.
 
-If a text may repeat a name (``json_schema``), it has both members here, and each must be valid.
+If a text may repeat a name (``json_schema``), the object has several members with that name, and each must be valid.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ class Named:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Object:
-    """One cell.
+    """One cell: the objects that satisfy all of these conditions.
 
-    ``listed``: names in the order in which they are written, with the condition on their values if they are
-    present. ``demands``: conditions on all members with such names, including listed ones. ``some``: there is a
-    member with such a name and value. ``where``: the schema from which the cell comes, for messages.
+    ``listed``: names in the order in which they are written, with the condition on the value of each if it is present.
+    ``required``: names that are present. ``demands``: conditions on all members with certain names, including listed
+    names. ``some``: for each, there is a member with such a name and value. ``low``, ``high``: the bounds of the number
+    of members. ``where``: the schema from which the cell comes, for messages.
     """
 
     # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
@@ -46,9 +47,7 @@ class Object:
     where: Final[str] = field(default="#", compare=False)
 
     def held(self) -> Formula | None:
-        """The condition on the members whose name is not listed, if the cell has one for exactly these; otherwise
-        ``None``.
-        """
+        """The condition on the values of unlisted members, if the cell says only this of them; otherwise ``None``."""
         if self.some or len(self.demands) > 1:
             return None
         for demand in self.demands:
@@ -60,9 +59,7 @@ class Object:
         return ANY
 
     def values(self, formulas: Formulas) -> dict[str, Formula]:
-        """The condition on the value of each listed name, including all demands; ``NONE`` if the member cannot be
-        present.
-        """
+        """For each listed name, the condition on its value, including all demands; ``NONE`` if it cannot be present."""
         found: dict[str, Formula] = {}
         for name, formula in self.listed:
             for demand in self.demands:
@@ -79,7 +76,7 @@ EVERY_OBJECT: ObjectSet = (Object(),)
 
 
 def cell(made: Object, formulas: Formulas) -> ObjectSet:
-    """The cell in normal form; no cell if it is obviously empty."""
+    """The cell in normal form, as a union of at most one cell; no cell if it is obviously empty."""
     some = tuple(dict.fromkeys(made.some)) if made.some else ()
     if some and any(each.formula is NONE or each.names.is_empty(formulas.work) for each in some):
         return ()
@@ -124,7 +121,7 @@ def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:
 
 
 def invert_cell(made: Object, formulas: Formulas) -> ObjectSet:
-    """The complement of a cell. Members keep the order in which the cell lists them."""
+    """The complement of a cell, as a union of cells. Members keep the order in which the cell lists them."""
     order = tuple((name, ANY) for name, _ in made.listed)
 
     def with_value(name: str, formula: Formula) -> tuple[tuple[str, Formula], ...]:

@@ -1,9 +1,9 @@
 """Sets of objects as statements about one variable each, and what remains of them after a variable is decided.
 
-The idea: a set is a union of cells, a cell a conjunction of clauses, a clause a disjunction of literals. A literal
-is about one variable: a member, the condition on other members, or the number of members. Each literal, clause and
-cell is one object, so equal ones are compared and looked up by identity. What remains of one after a decision is
-computed once, because the cases of other variables reach the same ones again.
+The idea: a set is a union of cells, a cell a conjunction of clauses, a clause a disjunction of literals. A literal is
+about one variable: a member, the condition on other members, or the number of members. Equal literals, clauses and
+cells are the same object, so they are compared and looked up by identity. What remains of a statement after a decision
+is computed once, because the cases of other variables reach the same statements again.
 
 Invariant: literals, clauses, cells and groups of one ``Statements`` are equal only if they are the same object.
 """
@@ -20,7 +20,7 @@ from tokenfst.automata.json_schema.sets.strings import Strings
 
 @dataclass(slots=True, eq=False)
 class Others:
-    """The condition that all members with one of these names, which no set lists, have values in ``held``."""
+    """The condition that all members with a name in ``names``, none of which any set lists, have values in ``held``."""
 
     names: Final[Strings]
     held: Final[Formula]
@@ -32,7 +32,9 @@ Variable = str | Others | None
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """The member ``about`` may be missing if ``absent`` is true; if it is present, its value is in ``held``."""
+    """The literal about the member with the name ``about``: it has a value in ``held``, or it is missing and
+    ``absent``.
+    """
 
     about: Final[str]
     absent: Final[bool]
@@ -41,7 +43,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Rest:
-    """The condition on other names is true; or, unless ``all``, it is false."""
+    """The literal about a condition on other names: it is true if ``all`` is set, otherwise false."""
 
     about: Final[Others]
     all: Final[bool]
@@ -49,7 +51,7 @@ class Rest:
 
 @dataclass(slots=True, eq=False)
 class Count:
-    """There are at least ``number`` members; or, unless ``least``, fewer."""
+    """The literal about the number of members: it is at least ``number`` if ``least`` is set, otherwise less."""
 
     number: Final[int]
     least: Final[bool]
@@ -63,7 +65,7 @@ Decide = Callable[[Literal], bool | None]
 
 @dataclass(slots=True, eq=False)
 class Clause:
-    """A disjunction of literals. ``variables``: those of its literals, in this order."""
+    """A disjunction of literals. ``variables``: what its literals are about, in their order."""
 
     # Tuples instead of sets, because the order in which cases are split must not depend on addresses.
     literals: Final[tuple[Literal, ...]]
@@ -94,7 +96,7 @@ class Group:
         self._said: dict[str, list[Formula]] | None = None
 
     def said(self, name: str) -> list[Formula]:
-        """The conditions of its literals on the values of a member."""
+        """The conditions that the literals of this group put on the value of the member ``name``."""
         if self._said is None:
             self._said = {}
             for made in self.cells:
@@ -106,7 +108,7 @@ class Group:
 
 
 Groups = tuple[tuple[int, Group], ...]
-"""The remaining conditions of sets, by the index of the set."""
+"""Pairs of the index of a set and its remaining condition."""
 
 TRUE = Group((Cell((), {}),), {})
 FALSE = Group((), {})
@@ -115,7 +117,7 @@ _UNKNOWN = Group((), {})
 
 
 class Statements:
-    """The statements of one query."""
+    """The literals, clauses, cells and groups of one query."""
 
     def __init__(self) -> None:
         self._members: dict[tuple[str, bool, Formula], Member] = {}
@@ -128,7 +130,7 @@ class Statements:
         self._left: dict[Hashable, dict[Clause, Clause | bool]] = {}
 
     def member(self, name: str, absent: bool, held: Formula) -> Member:
-        """The literal for a member."""
+        """The literal that the member ``name`` has a value in ``held`` or, if ``absent`` is set, is missing."""
         key = name, absent, held
         return self._members.get(key) or self._members.setdefault(key, Member(*key))
 
@@ -179,8 +181,9 @@ class Statements:
         return found
 
     def decided(self, groups: Groups, about: Variable, key: Hashable, decide: Decide) -> Groups:
-        """The sets after a decision: ``decide`` gives the truth of the literals of a variable. ``key``: of this
-        decision.
+        """What remains of the sets after the variable ``about`` is decided.
+
+        ``decide`` returns whether a literal about this variable is true. ``key`` identifies the decision.
         """
         return tuple(
             [

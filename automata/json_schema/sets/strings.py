@@ -1,9 +1,8 @@
-"""Sets of strings as unions of cells, closed under intersection, union and complement; for strings and property
-names.
+"""Sets of strings as unions of cells, closed under intersection, union and complement; for string values and names.
 
-The idea: a cell is a conjunction of languages, each as given or complemented, with bounds on the number of code
-points and some excluded words; or it is a list of words. Lengths stay numbers and words stay words. So they become
-one counter and one prefix tree, and queries about constants need no automaton.
+The idea: a cell is a conjunction of languages, each as given or complemented, with bounds on the number of code points
+and some excluded words; or it is a list of words. Lengths stay numbers and words stay words. So they become one counter
+and one prefix tree, and queries about constants need no automaton.
 
 Cost: operations are linear in the product of the cells of both sides; the complement of n cells multiplies their
 conditions. Lone surrogates in words are dropped, because no UTF-8 text contains one (``json_values.strings``).
@@ -37,19 +36,19 @@ _MOST_PAIRS = 16
 language.
 """
 _MOST_SINGLE = 256
-"""The same limit if one side is a single cell, so that nothing multiplies."""
+"""The same limit if one side is a single cell, so that the number of cells does not grow."""
 _HOLDS = 8
 """The number of words that are looked up in one step."""
 _FEW = 64
-"""Up to this number, excluded words are written one by one, as they are mostly names; more words share their
-beginnings.
+"""Up to this number, excluded words are written one by one, because most of them are names. More words become one
+prefix tree.
 """
 
 
 class TextPattern(str):
-    """The value of ``pattern`` for a language that does not come from a pattern.
+    """A language as the value of a ``pattern`` keyword, for languages that no pattern expresses.
 
-    As a text it names the language: equal texts must have equal languages.
+    As a string it is the language's name: equal strings must have equal languages.
     """
 
     __slots__ = ("language",)
@@ -57,7 +56,7 @@ class TextPattern(str):
 
     @classmethod
     def of(cls, name: str, language: Language) -> TextPattern:
-        """The texts of a language, with a name."""
+        """The ``TextPattern`` of a language. As a string it is ``name`` in parentheses."""
         made = cls(f"({name})")
         made.language = language
         return made
@@ -68,11 +67,11 @@ class TextPattern(str):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Part:
-    """The texts in ``language``; or, unless ``positive``, those not in ``outer``.
+    """The texts in ``language``; or, unless ``positive``, the texts that are not in ``outer``.
 
-    ``outer`` is the language itself unless that leaves words out. Then ``partial`` says which (``Format.missing``),
-    and ``outer`` contains all the words, and others: so neither side has a text that it should not have. Without
-    ``outer``, a partial part must not be complemented.
+    ``outer`` is the language itself (``None``) unless ``language`` leaves words out. Then ``partial`` says which words
+    (``Format.missing``), and ``outer`` contains all of the words, and others. So neither the part nor its complement
+    has a text that it should not have. A partial part without ``outer`` must not be complemented.
     """
 
     # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
@@ -82,24 +81,26 @@ class Part:
     outer: Final[Language | None] = None
 
     def excluded(self) -> Language:
-        """The language that its complement excludes."""
+        """The language that the complement of this part excludes."""
         return self.outer or self.language
 
     def inverse(self, *, surely: bool) -> Part:
-        """All texts that are not in it; with ``surely``, without those that it leaves out."""
+        """The complement. With ``surely``, it does not contain the words that ``language`` leaves out."""
         if surely or self.outer is None:
             return Part(self.language, not self.positive, self.partial, self.outer)
         return Part(self.outer, not self.positive, self.partial, self.language)
 
     def holds(self, text: str) -> bool:
-        """Whether it contains a text."""
+        """Whether the part contains a text."""
         return _accepts(self.language, text) if self.positive else not _accepts(self.excluded(), text)
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Strings:
-    """One cell. ``values``: exactly these texts; otherwise the texts in all ``parts``, of ``low`` to ``high`` code
-    points, without ``excluded``.
+    """One cell.
+
+    ``values``: if it is given, exactly these texts. Otherwise the texts that are in all ``parts``, have ``low`` to
+    ``high`` code points, and are not ``excluded``.
     """
 
     parts: Final[tuple[Part, ...]] = ()
@@ -129,11 +130,11 @@ class Strings:
         return kept
 
     def is_universal(self) -> bool:
-        """Whether the cell clearly has every text."""
+        """Whether the cell has every text, as far as its form shows."""
         return self == _EVERY
 
     def is_empty(self, work: Work) -> bool:
-        """Whether the cell certainly has no text. The search is bounded and may leave this undecided."""
+        """Whether a bounded search finds that the cell has no text. If the search ends early, the answer is false."""
         if self.values is not None:
             return not self.values
         if self.high is not None and self.high < self.low:
@@ -222,7 +223,7 @@ def any_string(spelling: Spelling) -> Expr:
 
 @lru_cache(maxsize=8)
 def name_texts(spelling: Spelling) -> NameTexts:
-    """The texts of names, and of all strings except some, in a spelling."""
+    """The native core's cache of the JSON texts of names, and of all strings except some names, in a spelling."""
     every = any_string(spelling)
     record_word(every)
     return NameTexts(
@@ -248,14 +249,16 @@ def _several(texts: Iterable[str], spelling: Spelling) -> Expr:
 
 
 def spelled(text: str, spelling: Spelling) -> Expr:
-    """The JSON texts of one string. A name has one object wherever it is listed, required or excluded."""
+    """The JSON texts of one string. Equal names share one expression, whether they are listed, required or excluded."""
     return name_texts(spelling).of(text)
 
 
 _texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
-"""For cells with parts. Formats take up to 20 ms, so entries that only one object uses must not evict them."""
+"""The JSON texts of cells with parts. Formats take up to 20 ms, so entries that only one object uses must not evict
+them.
+"""
 _listed_texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
-"""For listed words, and for strings of bounded length."""
+"""The JSON texts of listed words, and of strings of bounded length."""
 
 
 def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
@@ -271,7 +274,7 @@ def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
 
 
 def words(values: Iterable[str]) -> StringSet:
-    """Exactly these texts."""
+    """The set with exactly these texts."""
     kept = frozenset(values)
     if not "".join(kept).isascii():
         kept = frozenset(value for value in kept if not has_surrogate(value))
@@ -284,17 +287,19 @@ def has_surrogate(text: str) -> bool:
 
 
 def within(language: Language, partial: str = "", outer: Language | None = None) -> StringSet:
-    """The texts of a language that may leave some out."""
+    """The set of a language. ``partial`` and ``outer``: as in ``Part``."""
     return (Strings(parts=(Part(language, True, partial, outer),)),)
 
 
 def lengths(low: int, high: int | None) -> StringSet:
-    """The texts of ``low`` to ``high`` code points. ``json`` refuses a bound that is too large for a counter."""
+    """The texts of ``low`` to ``high`` code points. A bound that is too large for a counter is an error only in
+    ``json``.
+    """
     return (Strings(low=low, high=high),) if high is None or low <= high else NO_STRING
 
 
 def meet(left: StringSet, right: StringSet, work: Work) -> StringSet:
-    """Texts in both."""
+    """The texts that are in both sets."""
     if left is EVERY_STRING or left == EVERY_STRING:
         return right
     if right is EVERY_STRING or right == EVERY_STRING:
@@ -315,7 +320,7 @@ def meet(left: StringSet, right: StringSet, work: Work) -> StringSet:
 
 
 def join(sets: Iterable[StringSet], work: Work) -> StringSet:
-    """Texts in any of them."""
+    """The texts that are in any of the sets."""
     cells = dict.fromkeys(cell for cells in sets for cell in cells)
     if _EVERY in cells:
         return EVERY_STRING
@@ -328,8 +333,10 @@ def join(sets: Iterable[StringSet], work: Work) -> StringSet:
 
 
 def invert(cells: StringSet, work: Work, *, surely: bool = False) -> StringSet:
-    """All other texts; with ``surely``, without those that parts leave out. Then the caller must have checked that
-    these are known (``partial_reason``).
+    """All other texts.
+
+    With ``surely``, also without the texts that parts leave out; the caller must have checked that these are known
+    (``partial_reason``).
     """
     result = EVERY_STRING
     for cell in cells:
@@ -338,9 +345,10 @@ def invert(cells: StringSet, work: Work, *, surely: bool = False) -> StringSet:
 
 
 def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
-    """Texts in one of the sets and surely in no other (``invert``).
+    """The texts that are in one of the sets and surely in no other (``invert``).
 
-    Linear: for the sets so far, the texts in exactly one and the texts in any are two languages.
+    Linear in the sets: two languages are updated for each set, the texts that are in exactly one of the sets so far and
+    those that are in any.
     """
     once = some = NO_STRING
     for cells in sets:
@@ -356,16 +364,16 @@ def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
 
 
 def partial_reason(cells: StringSet, *, known: bool = False) -> str:
-    """Which words a part's language leaves out (``Part.partial``), of the first such part; empty if there is none.
+    """Which words the first partial part leaves out (``Part.partial``); empty if no part is partial.
 
-    Parts whose ``outer`` language is known are passed over, unless ``known`` is set.
+    Parts with an ``outer`` language do not count, unless ``known`` is set.
     """
     parts = (part for cell in cells for part in cell.parts if part.partial)
     return next((part.partial for part in parts if known or part.outer is None), "")
 
 
 def subset_of_words(cells: StringSet) -> frozenset[str] | None:
-    """The texts, if they are listed."""
+    """The texts of a set if all of its cells list them; otherwise ``None``."""
     if any(cell.values is None for cell in cells):
         return None
     return frozenset().union(*(cell.values or () for cell in cells))

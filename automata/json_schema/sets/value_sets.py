@@ -41,12 +41,13 @@ NO_NUMBER = NumberSet.none()
 
 @dataclass(slots=True, unsafe_hash=True)
 class ValueSet:
-    """A set of JSON values.
+    """A set of JSON values: for each type, the values of this type.
 
-    ``whole``: in draft-04, where 1.0 is a number but not an integer, the integers that are written without a
-    fraction and an exponent; ``numbers`` are then all other numbers. ``None``: both are in ``numbers``. ``bare``:
-    the integers that the schema declares or lists as integers. Of all spellings of such a member, the plain ones
-    (``writing.numbers``) use only its digits. Other numbers may be among them.
+    ``exact``: false if a keyword was omitted, so that the set has too many values. ``whole``: in draft-04, where 1.0 is
+    a number but not an integer, the integers that are written without a fraction and an exponent; ``numbers`` are then
+    all other numbers. ``None``: both are in ``numbers``. ``bare``: a set that contains the integers that the schema
+    declares or lists as integers, and perhaps other numbers. The plain spellings (``writing.numbers``) write an integer
+    of ``bare`` with digits only.
     """
 
     # Final instead of frozen: mypy checks it, and a frozen dataclass takes three times as long to make.
@@ -62,15 +63,15 @@ class ValueSet:
     bare: Final[NumberSet] = NO_NUMBER
 
     def written_whole(self) -> NumberSet:
-        """The numbers that may be written as integers if they are integers."""
+        """The numbers that may be written with digits only, if they are integers."""
         return self.numbers if self.whole is None else self.whole
 
     def has_numbers(self) -> bool:
-        """Whether there is a number."""
+        """Whether the set contains a number."""
         return not (self.numbers.is_empty() and self.written_whole().is_empty())
 
     def is_plainly_empty(self) -> bool:
-        """Whether no type has a cell."""
+        """Whether no type has a value or a cell. A set whose cells are all empty is not plainly empty."""
         return not (
             self.null
             or self.true
@@ -82,15 +83,15 @@ class ValueSet:
         )
 
     def without_strings(self) -> ValueSet:
-        """All values that are not strings."""
+        """The values of this set that are not strings."""
         return self._with(NO_STRING, self.arrays, self.objects)
 
     def without_objects(self) -> ValueSet:
-        """All values that are not objects."""
+        """The values of this set that are not objects."""
         return self._with(self.strings, self.arrays, ())
 
     def without_parts(self) -> ValueSet:
-        """The values without parts."""
+        """The values of this set that are neither arrays nor objects."""
         return self._with(self.strings, (), ())
 
     def _with(self, strings: StringSet, arrays: ArraySet, objects: ObjectSet) -> ValueSet:
@@ -118,8 +119,8 @@ NOTHING = ValueSet(False, False, False, NO_NUMBER, NO_STRING, (), ())
 class Algebra:
     """The operations on value sets.
 
-    ``alive``: whether a cell may have a member; cells without members are dropped where cells multiply. ``is_empty``:
-    whether a formula certainly has no values.
+    ``alive(cell)``: whether a cell may have an element; cells without one are dropped where cells multiply.
+    ``is_empty(formula)``: whether a formula certainly has no values.
     """
 
     formulas: Formulas
@@ -214,7 +215,10 @@ class Algebra:
         return numbers
 
     def check_complement(self, value_set: ValueSet, where: str) -> None:
-        """Raise UnsupportedSchemaError for a set that is inexact, or may lack some strings or names of members."""
+        """Raise UnsupportedSchemaError for a set without an exact complement.
+
+        Such a set is inexact, or a format leaves out some of its strings or of the names that it constrains.
+        """
         if not value_set.exact:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
@@ -273,8 +277,8 @@ class Algebra:
         return self._met(left, right, schema_objects.meet_cells, where)
 
     def objects_in(self, sets: list[ObjectSet], counts: frozenset[int], where: str) -> ObjectSet | None:
-        """The objects for which the number of the sets that contain it is in ``counts``; ``None`` if a split by names
-        has too many cases.
+        """The objects that are in exactly n of the sets, for some n in ``counts``; ``None`` if a split by names has too
+        many cases.
         """
         found = Decisions(sets, counts, self.formulas, self.is_empty, where).cells()
         return None if found is None else tuple(filter(self.alive, found))
@@ -305,7 +309,7 @@ def _is_every(value_set: ValueSet) -> bool:
 
 
 def are_many(others: list[ObjectSet]) -> bool:
-    """Whether the complements of these sets together have many cells, so that they are decided name by name."""
+    """Whether the product of the complements of these sets has so many cells that cases are split name by name."""
     return _complement_size(others) > _MANY
 
 

@@ -1,13 +1,12 @@
 """The cost of reading one schema: steps that are counted, and the wall clock of its budget.
 
 The idea: front ends intersect, unite and complement sets case by case in Python, and cases multiply. Each case is a
-*step* of about 10 µs, and counts as some of ``Budget.positions``; the clock is read at each step. So no result
-depends on the speed of the computer: reading ends early only because of a count, or with an error because the user's
-time is up. Both name the place.
+*step* of about 10 µs, and counts as some of ``Budget.positions``; the clock is read at each step. So no result depends
+on the speed of the computer: reading ends early only because of a count, or with an error because the time is up. Both
+errors name the place.
 
-Whether a language of texts is empty is decided by a search in the native core. Its answer only makes results
-simpler, so it may be left undecided: each search has few states and little memory, and all of them together have a
-bound as well.
+A search in the native core decides whether a language of texts is empty. Its answer only makes results simpler, so it
+may be left undecided: each search has few states and little memory, and a further bound limits all searches together.
 """
 
 from __future__ import annotations
@@ -33,18 +32,19 @@ _DEFAULT = Budget()
 _POSITIONS = 64
 """The number of ``Budget.positions`` that a step counts as."""
 _QUESTION = replace(QUICK, states=2_000, bytes=16 << 20)
-"""The budget of one query whether a language is empty. ``QUICK`` says why it is smaller."""
+"""The budget of one query whether a language is empty: a smaller ``QUICK``, for the reasons given there."""
 _ALL_QUESTIONS = 1_500_000
 """The bound of the states of all queries together. A state counts once for each language in the query: about 0.8 µs."""
 _ASKED = 50
 """The fixed cost of a query, in states."""
 _SEARCHED: Recent[Hashable, tuple[bool, int]] = Recent(512)
-"""Answers to queries of earlier schemas, and their costs, which are counted again.
+"""Answers to queries of earlier schemas, and their costs. A query that is answered from here costs the same as a
+search.
 
 So no result depends on what was read before.
 """
 _MOST_PARTS = 1 << 62
-"""Parts beyond this number are not counted."""
+"""Numbers of parts are capped here."""
 
 
 class Placed(Protocol):
@@ -55,7 +55,7 @@ class Placed(Protocol):
 
 
 class Work:
-    """The steps of one schema. ``place``: the part that is being read; its address is only needed in errors."""
+    """The remaining budget of one schema. ``place``: the part that is being read; only errors need its address."""
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = budget or _DEFAULT
@@ -66,21 +66,22 @@ class Work:
         self._answers: dict[Hashable, bool] = {}
 
     def tick(self, steps: int = 1) -> None:
-        """Count some steps. Raises BudgetExceeded("positions" or "seconds")."""
+        """Count some steps, and check the clock. Raises BudgetExceeded("positions" or "seconds")."""
         self._left -= steps * _POSITIONS
         if self._left < 0:
             raise self.exceeded("positions")
         self.look()
 
     def look(self) -> None:
-        """Check the clock in code that counts no steps because it is linear in the schema. Raises
-        BudgetExceeded("seconds").
+        """Check the clock only, for code that counts no steps because it is linear in the schema.
+
+        Raises BudgetExceeded("seconds").
         """
         if time.monotonic() > self._end:
             raise self.exceeded("seconds")
 
     def exceeded(self, resource: str) -> BudgetExceeded:
-        """The error for a budget that is exhausted at this place."""
+        """The error that says that ``resource`` is exhausted at this place."""
         return BudgetExceeded(resource, getattr(self.budget, resource), self.where())
 
     def where(self) -> str:
@@ -89,7 +90,7 @@ class Work:
 
     @contextmanager
     def placed_errors(self) -> Iterator[None]:
-        """Add the place to errors of the core's budgets, which know no place."""
+        """A context that adds the place to errors of the core's budgets, which know no place."""
         try:
             yield
         except BudgetExceeded as error:
@@ -101,16 +102,16 @@ class Work:
             raise BudgetExceeded(error.resource, limit, f"{where}{detail}") from None
 
     def left(self) -> Budget:
-        """The budget of a search that begins now: its seconds are the remaining ones. Raises BudgetExceeded if none
-        remain.
-        """
+        """The user's budget with the seconds that remain. Raises BudgetExceeded("seconds") if none remain."""
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             raise self.exceeded("seconds")
         return replace(self.budget, seconds=seconds)
 
     def glance(self, budget: Budget) -> Budget:
-        """The budget of a short search that begins now; its other bounds are those of ``budget``."""
+        """``budget``, for a short search, with the seconds that remain. Raises BudgetExceeded("seconds") if none
+        remain.
+        """
         return replace(budget, seconds=self.left().seconds)
 
     def is_plainly_empty(self, key: Hashable, texts: Callable[[], Expr], parts: int) -> bool:
@@ -147,9 +148,10 @@ class Work:
 
 
 def text_parts(value: Any, work: Work) -> int:
-    """The number of values in the JSON text of a value; one that occurs in several places counts in each of them.
+    """The number of values in the JSON text of ``value``. An object that occurs at several places counts at each of
+    them.
 
-    Linear in the objects. An object that contains itself counts once more. Raises BudgetExceeded("seconds").
+    Linear in the objects. In a cycle, an object counts once more. Raises BudgetExceeded("seconds").
     """
     if plain := plain_parts(value):
         return plain

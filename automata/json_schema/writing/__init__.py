@@ -5,7 +5,7 @@ linear in the cells; counted items and complements multiply states by choices, w
 
 Read in this order: ``writer`` (value sets to rules), ``layout`` (spelling and white space), ``numbers``, ``items``,
 ``contains``, ``members`` with ``choices`` (how members satisfy complements), ``plain`` (a fast path for schemas without
-algebra), ``distinct`` (strings that must differ), ``cardinality`` (lower bounds on the number of values, for
+algebra), ``distinct`` (strings that must differ), ``cardinality`` (lower bounds of the number of values, for
 ``uniqueItems``), ``program`` (rules to the core's program), ``written`` (grammars that this room wrote, which become a
 program in one pass).
 """

@@ -23,7 +23,7 @@ _LOOK = 3
 
 
 class ValueCounts:
-    """The counts for one writer."""
+    """Lower bounds of the numbers of values, for one writer, with a cache."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

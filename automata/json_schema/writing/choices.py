@@ -1,10 +1,10 @@
 """Ways in which members can violate demands, as complements require it.
 
-The idea: a complement requires *some* member with a given name and value. That member is either a listed one, which
-is then required, or one that is not listed. Demands are processed one after the other, and ways that require more
-than another way are dropped. So there are few ways, although their product has billions: for example, two names
-satisfy ten demands "a name that is not ...". Members that are not listed are grouped, because one member may
-satisfy several demands.
+The idea: a complement requires *some* member with a given name and value. That member is either a listed one, which is
+then required, or one that is not listed. Demands are processed one after the other, and a way that requires more than
+another one is dropped. So few ways remain, although a product of all demands may have billions: for example, two names
+satisfy ten demands "a name that is not ...". Members that are not listed form groups, because one member may satisfy
+several demands.
 
 Cost: demands x ways², and there are at most ``_MOST`` ways after each demand.
 """
@@ -27,21 +27,25 @@ Groups = tuple[tuple[Named, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way: conditions on listed names, which are then required, and the demands that other members must satisfy."""
+    """One way to satisfy all demands.
+
+    ``listed``: conditions on listed names, which are then required. ``groups``: the demands that members with other
+    names must satisfy.
+    """
 
     listed: dict[str, Formula]
     groups: Groups = ()
 
     def asks_no_more_than(self, other: Choice) -> bool:
-        """Whether every object of the other way is one of this way."""
+        """Whether every object of the ``other`` way is also one of this way, as far as their forms show."""
         return self.listed.items() <= other.listed.items() and set(self.groups) <= set(other.groups)
 
 
 def choices(cell: Object, values: dict[str, Formula], formulas: Formulas, *, free: bool) -> list[Choice]:
     """The ways to satisfy ``cell.some``.
 
-    ``values``: the conditions on listed names without it. ``free``: whether members may have other names. Raises
-    UnsupportedSchemaError if there are too many ways.
+    ``values``: for each listed name, the condition on its value without ``cell.some``. ``free``: whether members may
+    have other names. Raises UnsupportedSchemaError if there are too many ways.
     """
     found = [Choice({})]
     for each in cell.some:
@@ -103,5 +107,5 @@ def _least(kept: list[Choice], more: list[Choice], formulas: Formulas) -> list[C
 
 
 def subsets(members: tuple[Named, ...]) -> Iterator[tuple[Named, ...]]:
-    """All subsets of these members, smaller ones first."""
+    """All non-empty subsets of these conditions, smaller ones first."""
     return chain.from_iterable(combinations(members, size) for size in range(1, len(members) + 1))

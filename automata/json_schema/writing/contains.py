@@ -1,12 +1,12 @@
 """The items of an array that are counted by their kinds (``contains``).
 
-The idea: a small separate automaton walks the sequence. Its states are rules: the number of items, up to the point
-where it matters, and the number of items of each kind. Both only grow, so the only cycles are loops at a state; and
-a rule calls the next one last, so no stack is needed.
+The idea: a small separate automaton walks the sequence of items. Its states are rules: the number of items, up to the
+point where it matters, and the number of items of each kind. Both only grow, so the only cycles are loops at a state;
+and a rule calls the next one last, so no stack is needed.
 
-For each kind that still counts, an item may be of that kind, or anything. These choices multiply, and so do the
-states that they lead to. So if there are several kinds, and items are values without parts, items are classified:
-each is of a kind or of its complement, and combinations without a value are omitted. Then there are few
+For each kind that still counts, an item may be required to be of that kind, or may be anything. These choices multiply,
+and so do the states that they lead to. So if there are several kinds, and items are values without parts, items are
+classified: each is of a kind or of its complement, and combinations without a value are omitted. Then there are few
 combinations, mostly one more than kinds, and few states.
 
 Cost: states multiplied by choices, which are counted (``sets.work``).
@@ -33,14 +33,17 @@ _FEW = 2
 
 _State = tuple[int, tuple[int, ...]]
 _Choice = tuple[Formula, tuple[int, ...]]
-"""The condition on an item, and its count for each kind."""
+"""The condition on an item, and for each kind what the item adds to its count."""
 
 
 class Counting:
-    """Writes the items of one cell."""
+    """Writes the items of one array cell with ``contains``."""
 
     def __init__(self, writer: Writer, cell: Array, item: Callable[[Formula], Expr] | None = None) -> None:
-        """``item``: the texts of an item. Raises UnsupportedSchemaError if too many states are needed."""
+        """``item``: a function that returns the texts of an item; by default ``writer.value``.
+
+        Raises UnsupportedSchemaError if too many states are needed.
+        """
         self.item = item or writer.value
         self.writer, self.cell, self.formulas = writer, cell, writer.meaning.formulas
         kinds = cell.contains
@@ -61,7 +64,7 @@ class Counting:
         self._known: dict[tuple[int, tuple[bool, ...]], list[_Choice]] = {}
 
     def texts(self) -> Expr:
-        """All sequences of items that are counted."""
+        """The texts of all non-empty sequences of items that satisfy the cell."""
         return self._step((0, (0,) * len(self.caps)))
 
     def _tells_apart(self) -> bool:

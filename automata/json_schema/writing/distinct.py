@@ -1,9 +1,10 @@
 """Strings that must differ as a text is generated: unlisted names of members, and unique items.
 
-An automaton reads such a string, and the sequence remembers it (``exclusion_marks.fresh``). Removing finitely many
-strings does not make a prefix of infinitely many words dead. If some prefix has few words, or if there are fewer words
-in all than a text could need, the expression says so, and masks then search for an unused word. Small sets of names are
-listed instead: each is then a separate option, which automata remember (``expression.unordered``).
+An automaton reads such a string, and the sequence remembers it (``exclusion_marks.fresh``). If a prefix begins
+infinitely many words, it stays alive although finitely many of them are used. If some prefix has few words, or if there
+are fewer words in all than a text could need, the expression says so, and masks then search for an unused word. Small
+sets of names are listed instead: each name is then a separate option, and automata remember which of them are used
+(``expression.unordered``).
 
 Cost: one small automaton for each set with a pattern or format, cached; if it exceeds ``QUICK`` the number of its words
 is unknown, so that masks always search.
@@ -28,24 +29,26 @@ from tokenfst.common.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 
 MANY = 1 << 20
-"""A number of words that no array or object can use up."""
+"""A number of words that no array or object can use up: ``TextCount.count`` is capped here."""
 MOST_LISTED = 256
 """Maximum number of names that are listed if one of them is required."""
 MOST_OPTIONS = 8
-"""The maximum number of names that are listed without need, because automata remember each set of used ones."""
+"""Maximum number of names that are listed without need. It is small, because automata remember each set of used names.
+"""
 _PLAIN = 93
-"""The characters of one byte that JSON spells unchanged, except for two."""
+"""The number of printable ASCII characters that JSON spells unchanged: all but two."""
 _LONGEST = 128
-"""The lengths of words are determined up to this number of bytes."""
+"""The lengths of words are computed up to this number of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextCount:
     """How many texts a set of strings has.
 
-    ``count``: at most ``MANY``; ``None`` if it is not known. ``few_endings``: some prefix of a text has fewer than
-    ``MANY`` endings. ``words``: the texts themselves, if they are few. ``few_bytes``, ``many_bytes``: the parameters of
-    ``exclusion_marks.fresh``, after the quotation mark and, if ``few_endings`` is false, after every prefix.
+    ``count``: the number, capped at ``MANY``; ``None`` if it is not known. ``few_endings``: whether some prefix of a
+    text may have fewer than ``MANY`` endings. ``words``: the texts themselves, if they are few. ``few_bytes``,
+    ``many_bytes``: parameters of ``exclusion_marks.fresh``; they hold after the quotation mark and, if ``few_endings``
+    is false, after every prefix.
     """
 
     count: int | None
@@ -56,7 +59,7 @@ class TextCount:
 
 
 def fresh_text(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Expr:
-    """The JSON texts of a union of cells, each different from all before it in the same array or object."""
+    """The JSON texts of a union of cells, each different from all strings before it in the same array or object."""
     found = count_texts(cells, spelling, work)
     fewest = 0 if found.count == MANY else max(found.count or 1, 1)
     text = union(*(_without_context(cell).json(spelling, work) for cell in cells))
@@ -98,7 +101,7 @@ def count_texts(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> T
 
 @lru_cache(maxsize=512)
 def endless(low: int, excluded: int) -> TextCount:
-    """The same for the texts of at least this number of characters, except for some."""
+    """The ``TextCount`` of all texts of at least ``low`` characters, except for a number of ``excluded`` ones."""
     few_bytes, many_bytes = (
         _least_length(low, None, excluded, number) for number in (FEW_VALUES, MANY_VALUES)
     )

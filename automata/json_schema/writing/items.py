@@ -2,8 +2,8 @@
 
 If items are counted by their kinds, an automaton walks the sequence (``contains``). If they must differ
 (``uniqueItems``) and have listed values, each value is an unordered member that occurs at most once
-(``expression.unordered``). Other strings, and unlisted items of any other kind, are compared as the text is
-generated (``distinct``).
+(``expression.unordered``). Strings that are not listed, and unlisted items of any other kind, are compared as the text
+is generated (``distinct``).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _MOST_STATES = 2_000
 _MOST_TWICE = 64
-"""The maximum number of values that are checked for two occurrences; each is an automaton that runs in parallel."""
+"""Maximum number of values that are checked for two occurrences; each is an automaton that runs in parallel."""
 
 
 class Items:
-    """Writes one cell."""
+    """Writes one array cell."""
 
     def __init__(self, writer: Writer, cell: Array, *, differs: Differs = "") -> None:
         """``differs``: as for ``Writer.bracketed``."""

@@ -1,16 +1,17 @@
 """How a JSON text is written: its spelling, and where white space may occur in it, as expressions between tokens.
 
-``Layout`` is the one value that describes this. White space: ``"flexible"``: after an opening bracket, before a
-closing one and after a comma there may be nothing, one space, or a line break and up to ``MOST_INDENT`` spaces;
-after a colon nothing or one space. So it includes every text of ``json.dumps``, with compact or default separators
-or an ``indent`` of up to ``MOST_INDENT`` spaces in all, and no model can write white space without end. Empty
-brackets contain nothing. ``"compact"``: no white space. ``"pretty"``: each member and each item on a line of its
-own, and one space after the colon. Anything else is a regular expression for the white space at every place inside
-of a value where JSON allows it.
+A ``Layout`` describes all of this. The values of ``whitespace``:
 
-``separators`` and ``indent`` are exactly those of ``json.dumps``. With ``indent`` the indentation of a line depends
-on its depth, which no finite set of rules expresses for all depths: each level has its own layout, and below
-``MOST_LEVELS`` of them an array or object is empty.
+``"flexible"``: after an opening bracket, before a closing one and after a comma there may be nothing, one space, or a
+line break and up to ``MOST_INDENT`` spaces; after a colon nothing or one space. So it includes every text of
+``json.dumps``, with compact or default separators or an ``indent`` of up to ``MOST_INDENT`` spaces in all, and no model
+can write white space without end. Empty brackets contain nothing. ``"compact"``: no white space. ``"pretty"``: each
+member and each item on a line of its own, and one space after the colon. Anything else is a regular expression for the
+white space at every place inside of a value where JSON allows it.
+
+``separators`` and ``indent`` are exactly those of ``json.dumps``. With ``indent`` the indentation of a line depends on
+its depth, which no finite set of rules expresses for all depths: each level has its own layout, and below
+``MOST_LEVELS`` levels an array or object is empty.
 """
 
 from __future__ import annotations
@@ -44,19 +45,19 @@ MOST_LEVELS = 32
 
 Surrounding = Literal["none", "flexible"]
 Differs = Literal["", "alone", "one of several"]
-"""Whether a value must differ from the other items of its array; "alone": it must, and the array requires at most
-one item.
+"""Whether a value must differ from the other items of its array: ``""`` if not; ``"alone"`` if it must, and the array
+requires at most one item; otherwise ``"one of several"``.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """The white space at each place of a text.
+    """The spelling, and the white space at each place of a text.
 
-    ``opened`` follows an opening bracket, ``closing`` precedes a closing one, ``empty`` is between two brackets;
-    ``comma`` and ``colon`` are these characters with the white space around them. ``around``: what may precede and
-    follow the whole value. ``inner``: the layout inside of an array or object; ``None``: the same. Compared by
-    identity.
+    ``opened`` follows an opening bracket, ``closing`` precedes a closing one, ``empty`` is between the brackets of an
+    empty array or object; ``comma`` and ``colon`` are these characters with the white space around them. ``around``:
+    what may precede and follow the whole value. ``inner``: the layout inside of an array or object; ``None`` if it is
+    the same. Layouts are compared by identity.
     """
 
     spelling: Spelling
@@ -78,9 +79,9 @@ def layout(
     indent: int | None = None,
     surrounding: Surrounding = "none",
 ) -> Layout:
-    """The layout of these settings, one object for each.
+    """The layout of these settings; equal settings share one object.
 
-    Raises ConstraintError for a pattern that matches other texts than JSON's white space, or nothing, and for
+    Raises ConstraintError for a pattern that matches other texts than JSON's white space or no text at all, and for
     settings that contradict each other.
     """
     line = concat(literal(b"\n"), repeat(_SPACE, 0, MOST_INDENT))

@@ -1,13 +1,13 @@
 """The texts of an object cell: listed members in their order, then the others.
 
-The idea: a listed member is preceded by a comma unless it is the first one present. The first one is found by
-halves: either it is in the first half, and then all members of the second half follow commas, or it is in the
-second half. So n optional members cost O(n log n), instead of 2^n as a tree. If the number of members matters,
-there is an expression for each listed name and each number written so far. After the listed names come those that
-are only required, and all other members, in any order (``expression.unordered``). With ``property_order="any"``,
-everything comes in any order. Names of other members are different from these: the demands on names split all
-strings into disjoint classes, each with its own value. A class of few names is listed; the names of a large one are
-compared as the text is generated (``distinct``).
+The idea: a listed member is preceded by a comma unless it is the first one present. The first one is found by halves:
+either it is in the first half, and then all members of the second half follow commas, or it is in the second half. So n
+optional members cost O(n log n), instead of 2^n as a tree. If the number of members matters, there is an expression for
+each listed name and each number written so far. After the listed names come those that are only required, and all other
+members, in any order (``expression.unordered``). With ``property_order="any"``, everything comes in any order. The
+names of other members differ from the listed and required ones: the demands on names split all strings into disjoint
+classes, each with its own value. A class of few names is listed; the names of a large class are compared as the text is
+generated (``distinct``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Class = tuple[Strings, Formula]
 
 
 class Members:
-    """Writes one cell."""
+    """Writes one object cell."""
 
     def __init__(self, writer: Writer, cell: Object, *, differs: Differs = "") -> None:
         """``differs``: as for ``Writer.bracketed``."""
@@ -81,7 +81,7 @@ class Members:
         )
 
     def plain(self, values: dict[str, Formula], required: frozenset[str], held: Formula) -> Expr:
-        """The texts if all members without a listed name have values that satisfy ``held``."""
+        """The texts of objects with these ``values`` of listed names, whose other members have values in ``held``."""
         pending = sorted(required - values.keys())
         if pending:
             values = {**values, **dict.fromkeys(pending, held)}
@@ -215,8 +215,8 @@ class Members:
     ) -> Expr:
         """The texts of objects with these ``values`` of listed names.
 
-        Those that are ``pending`` come after the others, together with members with names of ``classes``, and a
-        member for each of ``some``.
+        ``pending``: names that come after the other listed ones, together with members whose names are in one of
+        ``classes``, and with one member for each of ``some``.
         """
         names = list(values)
         if NONE in values.values() or not "".join(names).isascii():

@@ -1,8 +1,8 @@
 """How the numbers of a schema are written.
 
-``"any"``: integers without an exponent, with or without a fraction of zeros; other numbers also with exponents, by
-the rule of ``texts``. Plain spellings: a number that a schema declares as an integer has digits only, and so has a
-constant that is given as an integer; all other numbers are written as ``json.dumps`` or ``JSON.stringify`` write
+``"any"``: integers without an exponent, with or without a fraction of zeros; other numbers also with exponents, by the
+rule of ``json_values.texts``. Plain spellings: a number that a schema declares as an integer has digits only, and so
+has a constant that is given as an integer; all other numbers are written as ``json.dumps`` or ``JSON.stringify`` write
 them.
 """
 
@@ -24,8 +24,8 @@ def number_texts(
 ) -> Expr:
     """The texts of numbers. ``whole`` and ``bare``: as in ``ValueSet``.
 
-    ``fractions``: whether the ``"any"`` spelling may write 1.0 for an integer. It always may if the integer is in a
-    set with numbers that are not integers: the 7 of ``{"minimum": 0}``, but not that of ``{"enum": [7, 2.5]}``.
+    ``fractions``: whether the ``"any"`` spelling may write 1.0 for an integer. It always may if non-integers surround
+    the integer in the set: the 7 of ``{"minimum": 0}``, but not that of ``{"enum": [7, 2.5]}``.
     """
     if spelling == "any":
         return _every(numbers, fractions) if whole is None else _apart(numbers, whole)

@@ -1,9 +1,9 @@
 """Plain schemas, which most sub-schemas are: their texts without the algebra of value sets.
 
 The idea: a schema that has only a type, listed members, or items is directly a cell of the normal form. No set
-operation is needed, so its rule is written from the keywords at once, in the native core (``PlainWriter``), which
-calls ``Ways`` for rare cases. Schemas with any other keyword, of any form, are handled in the general way: plain
-schemas are never refused, and never clearly empty.
+operation is needed, so the native core writes its rule from the keywords at once (``PlainWriter``), and calls ``Ways``
+for rare cases. Schemas with any other keyword, or a keyword of any other form, are handled in the general way: plain
+schemas are never rejected, and never clearly empty.
 
 Invariant: the texts are those of the general way (tests/automata/json_schema/writing/test_schema_plain.py).
 """
@@ -46,9 +46,9 @@ _OF_SCALARS = _bits(
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
 )
 _TYPED: Recent[Hashable, Expr] = Recent(256)
-"""Texts of types, by the types and the layout."""
+"""Cache: the texts of all values of some types, by the types and the spelling."""
 _SCALARS: Recent[Hashable, Expr] = Recent(1024)
-"""The texts of sub-schemas whose values have no parts, by their keywords and the layout: many schemas describe a
+"""Cache: the texts of sub-schemas whose values have no parts, by their keywords and the layout. Many schemas describe a
 number in the same way.
 """
 
@@ -58,7 +58,9 @@ class Ways:
 
     @staticmethod
     def words(writer: Writer, types: tuple[str, ...] | None, listed: Any) -> Expr | None:
-        """The texts of listed strings; ``None`` if something else or too much is listed, or strings are not allowed."""
+        """The texts of listed strings; ``None`` if other values or too many characters are listed, or strings are not
+        allowed.
+        """
         if types is not None and "string" not in types:
             return None
         if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
@@ -75,7 +77,7 @@ class Ways:
 
     @staticmethod
     def scalar(writer: Writer, level: Level, formula: Formula, key: Hashable) -> Expr:
-        """The texts of a sub-schema whose values have no parts; schemas share them by a key."""
+        """The texts of a sub-schema whose values have no parts. Schemas with the same ``key`` share them."""
         return _SCALARS.get(key, lambda: writer.general(formula, level))
 
     @staticmethod
@@ -89,7 +91,10 @@ class Ways:
 
     @staticmethod
     def among(writer: Writer, place: Place, types: tuple[str, ...] | None, text: Expr, arrays: bool) -> Expr:
-        """The union of ``text``, which is of arrays or of objects, and the texts of all other values of these types."""
+        """The union of ``text`` and the texts of all other values of these types.
+
+        ``text`` is that of arrays if ``arrays`` is set, otherwise of objects. ``types``: ``None`` for all types.
+        """
         if types is not None:
             return union(Ways.typed(writer, types, place), text)
         scalars = writer.scalars(EVERY, "")
@@ -100,12 +105,12 @@ class Ways:
     @staticmethod
     @lru_cache(maxsize=512)
     def room(excluded: int) -> Differing:
-        """The known number of all names except some."""
+        """The data of a FRESH node for all names except for a number of ``excluded`` ones."""
         found = endless(0, excluded)
         return Differing(few_endings=False, few_bytes=found.few_bytes, many_bytes=found.many_bytes)
 
     order = staticmethod(lru_cache(maxsize=512)(Unordered))
-    """The own data of members in any order."""
+    """The data of an UNORDERED node. Equal ones are one object."""
 
 
 _WRITER = PlainWriter(
@@ -117,12 +122,13 @@ _WRITER = PlainWriter(
     _SCALARS.known,
     Ways,
 )
-"""Writes plain schemas in the native core."""
+"""The native core's writer of plain schemas."""
 
 
 class PlainSchemas:
-    """Finds and writes the plain schemas of one ``Writer``. The writer is passed to each call; a stored one would
-    be a cycle.
+    """Finds and writes the plain schemas of one ``Writer``.
+
+    The writer is passed to each call, because a reference to it here would be a cycle.
     """
 
     def text(self, writer: Writer, level: Level, formula: Formula) -> Expr | None:
@@ -138,7 +144,7 @@ def _object_key(listed: dict[str, Formula], required: frozenset[str], held: Form
 
 
 def plain_key(value_set: ValueSet) -> Hashable | None:
-    """The key of the plain schema with the objects of a value set; ``None`` if there is none."""
+    """The key of a plain schema whose objects are those of a value set; ``None`` if no plain schema has them."""
     if (
         len(value_set.objects) != 1
         or value_set.null

@@ -8,8 +8,8 @@ an unfinished rule is recursive and needs a stack; every other call is inlined, 
 derivatives of an inlined expression differ for every caller, while those of a rule are shared.
 
 Invariant: the words are those of ``Grammar.program``. Alternatives without a word are omitted, assuming that recursive
-rules have one. If that turns out to be uncertain once they are finished (infinite recursion), or if rules that may be
-empty call each other, the result is ``None``, and the grammar's own translation is used.
+rules have a word. If this turns out to be uncertain once the rules are finished (infinite recursion), or if rules that
+may be empty call each other, the result is ``None``, and the grammar's own translation is used.
 
 Cost: linear in the nodes.
 """
@@ -44,7 +44,7 @@ _CALL, _VARIABLE, _UNORDERED = Op.CALL, Op.VARIABLE, Op.UNORDERED
 
 
 _LARGE = 4_000
-"""Positions beyond which a rule is not inlined."""
+"""The number of positions beyond which a rule is not inlined."""
 _COMPOSED = [int(op) for op in COMPOSED]
 _LABEL = 200
 """Maximum length of a rule's name in messages."""
@@ -53,11 +53,11 @@ _LABEL = 200
 def schema_program(
     bodies: Mapping[str, Expr], start: str, shared: str, states: Container[str], budget: Budget
 ) -> Program | bool | None:
-    """The program of rules, which begins with the rule ``start``; ``False`` if that has no word; ``None`` if this
-    traversal cannot decide.
+    """The program of rules, which begins with the rule ``start``.
 
-    ``shared``: the name of a rule that calls only itself, and whose body is one object for many schemas, if there is
-    one. ``states``: the rules that may have the empty word. Raises BudgetExceeded("positions").
+    Returns ``False`` if the start has no word, and ``None`` if this traversal cannot decide that. ``shared``: the name
+    of a rule that calls only itself and whose body is one object for many schemas, if there is such a rule. ``states``:
+    the rules that may have the empty word. Raises BudgetExceeded("positions").
     """
     walk = _Walk(bodies, states, budget)
     if shared in bodies:

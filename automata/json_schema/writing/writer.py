@@ -44,11 +44,11 @@ from tokenfst.automata.json_schema.writing.plain import PlainSchemas, plain_key
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
 
 START = "value"
-"""The rule of the whole text."""
+"""The name of the rule of the whole text."""
 ANY_RULE = "any"
-"""The rule of any JSON value."""
+"""The name of the rule of any JSON value."""
 _ANY_HERE = "anything"
-"""The same, if each level has its own rules."""
+"""The name of the rule of any JSON value at one level, if each level has its own rules."""
 
 
 _ANY: dict[tuple[Layout, bool, bool], Expr] = {}
@@ -57,9 +57,10 @@ _MOST_LAYOUTS = 16
 
 @dataclass(frozen=True, slots=True)
 class SchemaRules:
-    """The rules of a schema; ``start`` is the expression of the whole.
+    """The rules of a schema. ``start`` is the expression of the whole text; ``bodies`` are the rules' expressions, by
+    name.
 
-    ``states``: the rules that are not values but the rest of an array or object, so that they may have the empty
+    ``states``: the rules that stand for the rest of an array or object, not for a value, so they may have the empty
     word. An expression without calls is EMPTY or has a word.
     """
 
@@ -75,7 +76,7 @@ class Level:
         self.layout = layout
         self.known: dict[Formula, Expr] = {NONE: EMPTY}
         self.shared: dict[Hashable, Expr] = {}
-        """Calls of rules, by the key that they are written from."""
+        """Calls of rules, by the keys of what the rules express."""
         self.names: dict[str, Expr] = {}
         """Names with their colons."""
         self.members: dict[tuple[str, int], Expr] = {}
@@ -91,7 +92,7 @@ class Level:
         self._below: Level | None = None
 
     def below(self) -> Level:
-        """The level of the values inside."""
+        """The level of the values inside of an array or object at this level."""
         if self.layout.inner is None:
             return self
         if self._below is None:
@@ -103,7 +104,7 @@ class Writer:
     """Writes the rules of one schema."""
 
     of_objects: ClassVar[type[Members]] = Members
-    """Writes the members of an object."""
+    """The class that writes the members of an object."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Writer:
         any_order: bool,
         distinct: bool,
     ) -> None:
-        """``fractions``: whether 1.0 is allowed for 1, which a Python type does not accept. ``any_order``: whether
+        """``fractions``: whether 1.0 may be written for 1, which a Python type does not accept. ``any_order``: whether
         members come in any order. ``distinct``: whether names that no schema lists must differ.
         """
         self.meaning, self.layout, self.work = meaning, layout, meaning.formulas.work
@@ -134,7 +135,7 @@ class Writer:
         self._states: set[str] = set()
 
     def share_rules(self, other: Writer) -> None:
-        """Write into the rules of another writer."""
+        """From now on, write rules among those of another writer."""
         self._bodies, self._waiting, self._names = other._bodies, other._waiting, other._names  # of its class
         self._taken, self._states = other._taken, other._states  # of its class
 
@@ -144,7 +145,7 @@ class Writer:
         return self.finish(lambda: concat(around, self._value(root, self._level), around))
 
     def finish(self, make_start: Callable[[], Expr]) -> SchemaRules:
-        """The rules of a start expression and everything that it calls."""
+        """The rules of a start expression, which ``make_start`` returns, and of everything that it calls."""
         work = self.work
         try:
             start = make_start()
@@ -169,7 +170,9 @@ class Writer:
         return found
 
     def members(self, names: list[str], formulas: dict[str, Formula]) -> dict[str, Expr]:
-        """Members with listed names. Large schemas use a name in the same way in many places, so it is written once."""
+        """The texts of members with listed names, by name. Large schemas use a name in the same way in many places, so
+        each text is made once.
+        """
         layout = self.layout
         inner = self._level if layout.inner is None else self._level.below()
         return _nodes(layout).members(
@@ -183,7 +186,7 @@ class Writer:
         )
 
     def later(self, member: Expr, needed: bool) -> Expr:
-        """A member after a comma; or nothing, if it is not needed."""
+        """A member after a comma. Unless it is ``needed``, both may be missing."""
         known = self._level.later[needed]
         found = known.get(member)
         if found is None:
@@ -192,13 +195,15 @@ class Writer:
         return found
 
     def rule(self, name: str, make: Callable[[], Expr]) -> Expr:
-        """A call of a new rule named after ``name``, for the rest of an array or object. Its body is made later."""
+        """A call of a new rule for the rest of an array or object. ``make`` returns the rule's body and is called
+        later.
+        """
         unique = self._new(name, make, self._level)
         self._states.add(unique)
         return call(unique)
 
     def unique(self, name: str) -> str:
-        """A name that no rule has, and that is taken from then on: ``name``, perhaps with a number appended."""
+        """A name that no rule has, reserved by this call: ``name``, perhaps with a number appended."""
         unique = name
         while unique in self._names:
             self._taken[name] = number = self._taken.get(name, 1) + 1
@@ -221,9 +226,10 @@ class Writer:
         distinct: bool = False,
         differs: Differs = "",
     ) -> Expr:
-        """``filled``, which has no empty word, between brackets; with ``empty``, also empty brackets.
+        """``filled`` between brackets; with ``empty``, also empty brackets. ``filled`` does not contain the empty word.
 
-        ``distinct``: a part directly inside must differ from others. ``differs``: the value itself is such a part.
+        ``distinct``: whether parts directly inside must differ from each other. ``differs``: whether the value itself
+        must differ from others.
         """
         before, after = literal(left), literal(right)
         if differs:
@@ -238,7 +244,7 @@ class Writer:
         return self.general(formula, level) if plain is None else plain
 
     def general(self, formula: Formula, level: Level) -> Expr:
-        """The texts of a formula's values, for any schema: an expression, or a call."""
+        """The texts of a formula's values, for any schema (not only a plain one): an expression, or a call."""
         if formula is not ANY:
             return self.of_value_set(self.meaning.value_set(formula), formula, level)
         if level.layout.inner is None:
@@ -246,7 +252,7 @@ class Writer:
         return self._call(ANY_RULE, lambda: _ANY_HERE, lambda: self._body(EVERY, "#"), level)
 
     def different(self, formula: Formula, differs: Differs = "one of several") -> Expr:
-        """The texts of a formula's values, each different from all items before it in the same array."""
+        """The texts of a formula's values, each of which must differ from all items before it in the same array."""
         alone = differs == "alone"
         value_set = self.meaning.value_set(formula)
         level = self._level if self.layout.inner is None else self._level.below()
@@ -267,7 +273,7 @@ class Writer:
         return union(*parts)
 
     def of_value_set(self, value_set: ValueSet, formula: Formula, level: Level | None = None) -> Expr:
-        """The texts of a value set, all or a part of a formula's values: an expression, or a call."""
+        """The texts of a value set, which has all or some values of a formula: an expression, or a call."""
         level = self._level if level is None else level
         if value_set is EVERY or value_set == EVERY:
             return self._value(ANY, level)
@@ -291,7 +297,7 @@ class Writer:
         return found
 
     def scalars(self, value_set: ValueSet, where: str) -> Expr:
-        """The texts of values without parts; ``where`` is the schema that allows them."""
+        """The texts of the values of a value set that have no parts. ``where`` is the schema that allows them."""
         parts = _constants(value_set)
         if value_set.has_numbers():
             parts.append(self._numbers(value_set, where))
@@ -352,7 +358,7 @@ class Writer:
 
 
 class OwnMembers(Writer, ABC):
-    """A writer with its own way to write members, one by one (``member``). It treats no schema as plain."""
+    """A writer with its own way to write members, one by one (``_member``). It treats no schema as plain."""
 
     def __init__(
         self, meaning: Meaning, layout: Layout, *, fractions: bool, any_order: bool, distinct: bool
@@ -366,7 +372,7 @@ class OwnMembers(Writer, ABC):
         """The text of a member with a listed name."""
 
     def member(self, name: str, formula: Formula) -> Expr:
-        """A member with a listed name, which is written once at each level."""
+        """The text of a member with a listed name, which is made once at each level."""
         key = name, id(formula)
         found = self._level.members.get(key)
         if found is None:
@@ -377,7 +383,7 @@ class OwnMembers(Writer, ABC):
         return self._body(EVERY, "#")  # not the body that all plain writers share
 
     def members(self, names: list[str], formulas: dict[str, Formula]) -> dict[str, Expr]:
-        """Members with listed names."""
+        """The texts of members with listed names, by name."""
         return {name: self.member(name, formulas[name]) for name in names}
 
 
@@ -404,7 +410,7 @@ def _named(layout: Layout, name: str) -> Expr:
 
 
 def place_of(formula: Formula) -> str:
-    """The first schema in a formula, for messages."""
+    """The address of the first schema in a formula, for messages."""
     if isinstance(formula.atom, Place):
         return formula.atom.where()
     places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
@@ -412,7 +418,7 @@ def place_of(formula: Formula) -> str:
 
 
 def name_of(formula: Formula) -> str:
-    """The name of a formula's rule: its position in the schema."""
+    """The name for a formula's rule: the position of its schema."""
     if isinstance(formula.atom, Place):
         return formula.atom.where()
     places = [part for part in _atoms(formula) if isinstance(part.atom, Place)]

@@ -1,8 +1,8 @@
-"""``WrittenGrammar``: grammars whose rules were written by this room, and become a program in one traversal
+"""``WrittenGrammar``: a grammar whose rules were written by this room, and become a program in one traversal
 (``program``).
 
-``Grammar.program`` traverses all rules once for each question about a grammar. For these the answers are known; if the
-traversal cannot decide, the grammar's own translation is used.
+``Grammar.program`` traverses all rules once for each question about a grammar. For these rules the answers are known;
+if the traversal cannot decide, the grammar's own translation is used.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 
 _LAZY = Budget(positions=1 << 20_000)
-"""The default budget: counted repetitions are never expanded, so they cost nothing here."""
+"""The default budget. Its bound of positions is huge, because counted repetitions are never expanded here and cost
+nothing.
+"""
 
 
 class WrittenGrammar(Grammar):
-    """The rules that ``writer`` makes. ``states``: those that may have the empty word."""
+    """A grammar of the rules that ``writer`` makes. ``states``: the rules that may have the empty word."""
 
     __slots__ = ("_made", "_states")
 
@@ -47,7 +49,7 @@ class WrittenGrammar(Grammar):
         return self._states
 
     def is_empty(self) -> bool:
-        """Whether there is no word."""
+        """Whether the grammar has no word."""
         return super().is_empty() if self._made is None else self._made is False
 
     def program(self) -> Program:
@@ -59,8 +61,9 @@ class WrittenGrammar(Grammar):
 
 
 def members_of_rules(rules: SchemaRules, source: str, budget: Budget | None) -> Language | WrittenGrammar:
-    """What the rules write, where the start may have the empty word: the members of an object, of which there may be
-    none. A language if there are no rules but the start.
+    """The constraint of rules whose start may have the empty word: the members of an object that may have none.
+
+    A language if there are no rules but the start, otherwise a grammar.
     """
     if not rules.bodies:
         return Language(rules.start, source, budget)
