@@ -29,8 +29,7 @@ WARM_UP = 3
 
 
 def batch_bucket(rows: int, largest: int = 4096) -> int:
-    """The bucket size for a batch: the next power of 2 up to 64, then the next multiple of 64 (or ``largest``, if that
-    is less).
+    """The bucket size for a batch: the next power of 2 up to 64, then the next multiple of 64, but at most ``largest``.
 
     Raises ``StateError`` for more than ``largest`` rows, or none.
     """
@@ -38,9 +37,8 @@ def batch_bucket(rows: int, largest: int = 4096) -> int:
         raise StateError(
             f"a batch has from 1 to {counted(largest, 'row')}, not {rows:,}: split it, or set largest="
         )
-    if rows <= 64:
-        return 1 << (rows - 1).bit_length()
-    return min(-(-rows // 64) * 64, largest)
+    bucket = 1 << (rows - 1).bit_length() if rows <= 64 else -(-rows // 64) * 64
+    return min(bucket, largest)
 
 
 def pad_states(states: Tensor, rows: int) -> Tensor:

@@ -116,11 +116,18 @@ class LocalFiles:
     def touch(self, name: str) -> None:
         """See ``Place``."""
         try:
-            path = self._root / name
-            if abs(time.time() - path.stat().st_mtime) > _OFTEN:  # the clocks of a shared folder may differ
-                os.utime(path)
-        except OSError:  # read-only, or gone
+            descriptor = open_inner(self._root, name)
+        except OSError:  # gone, or a link
             return
+        try:
+            if (
+                abs(time.time() - os.fstat(descriptor).st_mtime) > _OFTEN
+            ):  # the clocks of a shared folder may differ
+                os.utime(descriptor if os.utime in os.supports_fd else self._root / name)
+        except OSError:  # read-only
+            return
+        finally:
+            os.close(descriptor)
 
     def list(self, folder: str) -> Iterator[Listed]:
         """See ``Place``."""

@@ -21,6 +21,7 @@ def test_buckets() -> None:
     sizes = [graphs.batch_bucket(rows) for rows in (1, 2, 3, 5, 33, 64, 65, 128, 129, 4096)]
     assert sizes == [1, 2, 4, 8, 64, 64, 128, 128, 192, 4096]
     assert graphs.batch_bucket(100, largest=100) == 100
+    assert graphs.batch_bucket(40, largest=50) == 50
     for rows in (0, 4097):
         with pytest.raises(StateError, match="from 1 to 4,096 rows"):
             graphs.batch_bucket(rows)

@@ -12,6 +12,7 @@ from support.worlds.stores import SMALL
 
 from tokenfst import Store, regex
 from tokenfst.decoding.store.keys import path_of
+from tokenfst.decoding.store.storages.local_files import LocalFiles
 from tokenfst.errors import StoreError
 
 LANGUAGE = regex("a secret")
@@ -69,6 +70,21 @@ def test_nothing_but_plain_files_is_read(make: Callable[[Path, Path, str], None]
     with suppress(StoreError):
         mine.remove(key)
     assert theirs.get(key, SMALL).is_expanded and theirs.verify() == []
+
+
+@pytest.mark.parametrize("make", [link_to_the_file, link_to_the_folder])
+def test_the_times_of_what_a_link_leads_to_stay(
+    make: Callable[[Path, Path, str], None], tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs" / "entries" / "a"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
+    os.utime(theirs, (1, 1))
+    make(tmp_path / "mine", tmp_path / "theirs", "entries/a")
+    LocalFiles(tmp_path / "mine").touch("entries/a")
+    assert theirs.stat().st_mtime == 1
+    LocalFiles(tmp_path / "theirs").touch("entries/a")
+    assert theirs.stat().st_mtime > 1
 
 
 def test_the_stores_own_folder_may_be_a_link(tmp_path: Path) -> None:
