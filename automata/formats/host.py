@@ -4,10 +4,10 @@ The forms of IPv6 are enumerated: how many groups precede ``::`` and how many ma
 group and one for the dotted tail. A host name is a list of labels intersected with a bound on its length: two counters,
 whose product is built lazily.
 
-A-labels: a label that begins with ``xn--`` is valid if the rest decodes (Punycode, RFC 3492) to a valid label of
-characters. Punycode inserts code points in ascending order at positions counted from the left, so an automaton that
-reads it would have to store the decoded label; none of usable size exists. ``hostname`` is therefore *every host name
-without A-labels*: it has no invalid word, but lacks those. For complements, ``hostname_or_a_labels`` accepts any label
+A-labels: a label that begins with ``xn--`` is valid if the rest decodes (Punycode, RFC 3492) to a valid Unicode label.
+Punycode inserts code points in ascending order at positions counted from the left, so an automaton that reads it would
+have to store the decoded label; none of usable size exists. ``hostname`` is therefore *every host name without
+A-labels*: it has no invalid word, but lacks those names. For complements, ``hostname_or_a_labels`` accepts any label
 after ``xn--``, so its complement has no valid host name. Rejected: accepting every label that begins with ``xn--``,
 which would accept host names that do not exist.
 """
@@ -38,7 +38,7 @@ def ipv6() -> Language:
 
 
 def ipv6_forms(dotted: Language, most: int) -> Language:
-    """Eight groups, the last two also as ``dotted``; or at most ``most`` of them around one ``::``."""
+    """Eight groups, the last two also written as ``dotted``; or at most ``most`` groups around one ``::``."""
     group, colon, gap = regex("[0-9A-Fa-f]{1,4}"), Language.literal(":"), Language.literal("::")
     led = group + colon
     forms = [led.repeat(_GROUPS - 1, _GROUPS - 1) + group, led.repeat(_GROUPS - 2, _GROUPS - 2) + dotted]
@@ -56,8 +56,8 @@ def ipv6_forms(dotted: Language, most: int) -> Language:
 
 @cache
 def label() -> Language:
-    """One LDH label (letters, digits, hyphens) of 1 to 63 characters (RFC 1123, section 2.1; RFC 1035) that is not an
-    A-label.
+    """One LDH label (letters, digits, hyphens) of 1 to 63 characters that is not an A-label (RFC 1123, section 2.1; RFC
+    1035).
     """
     return regex(_LABEL) - (regex("[Xx][Nn]--") + Language.any_bytes())
 
@@ -70,8 +70,9 @@ def hostname() -> Language:
 
 @cache
 def hostname_or_a_labels() -> Language:
-    """Host names, and names with any labels that begin with ``xn--``, whether these decode or not. A superset of the
-    host names: a text outside of it is not a host name.
+    """Host names, and names with any labels that begin with ``xn--``, whether these decode or not.
+
+    A superset of the host names: a text outside of it is not a host name.
     """
     return _names(regex(_LABEL))
 

@@ -1,10 +1,10 @@
 """E-mail addresses as languages: ``Mailbox`` of RFC 5321, section 4.1.2, and its extension by RFC 6531.
 
-JSON Schema names the grammar rule and not the limits of section 4.5.3.1, so there is no bound on lengths, and a
+JSON Schema refers to this grammar rule and not to the limits of section 4.5.3.1, so there is no bound on lengths, and a
 domain is what the rule says: labels of letters, digits and inner hyphens (A-labels are not decoded).
 
-A general address literal needs a tag registered with IANA; ``IPv6`` is the only one, so it is the only one here.
-An address literal's numbers may have leading zeros (``Snum``), and its ``::`` stands for two groups or more
+A general address literal needs a tag registered with IANA; ``IPv6`` is the only registered tag, so it is the only one
+here. An address literal's numbers may have leading zeros (``Snum``), and its ``::`` stands for two groups or more
 (``IPv6-comp``): RFC 5321 differs from RFC 4291 in both.
 """
 
@@ -28,8 +28,9 @@ def email() -> Language:
 
 
 def idn_email() -> Language:
-    """RFC 6531 ``Mailbox``: every character beyond ASCII counts as a letter, also in domains. Labels are not checked
-    against IDNA; that is the sender's task.
+    """RFC 6531 ``Mailbox``: every character beyond ASCII counts as a letter, also in domains.
+
+    Labels are not checked against IDNA; that is the sender's task.
     """
     return _mailbox(_NON_ASCII)
 

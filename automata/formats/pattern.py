@@ -1,6 +1,6 @@
 r"""ECMAScript patterns as a language: the part of ECMA-262's ``Pattern`` that an automaton can read.
 
-A pattern is a context-free text, and more: parentheses balance, names of groups are unique and referred to,
+The set of valid patterns is not even context-free: parentheses balance, names of groups are unique and referred to,
 ranges and counted repetitions ascend. So this is an approximation from below: every word is a valid pattern, with the
 ``u`` flag and without (section 22.2.1; what only Annex B allows is left out). These are missing:
 
@@ -15,10 +15,10 @@ ranges and counted repetitions ascend. So this is an approximation from below: e
 - ``\0``, property escapes but general categories, a few binary ones and scripts, inline flags ``(?i:...)``.
 
 A disjunction is any sequence of terms and bars, because alternatives may be empty: so each level of nesting is one
-star, and the expression grows linearly with the depth (the automaton doubles: a group may be repeated, look-around may
-not). Names that are referred to are written out, one alternative for each letter. So no intersection is needed, and
-what completes a pattern has a bound by the form of the expression. Rejected: refusing the format, which would leave the
-schemas that describe schemas without an answer.
+star, and the expression grows linearly with the depth (the automaton doubles with each level: a group may be repeated,
+look-around may not). Names that are referred to are written out, one alternative for each letter. So no intersection is
+needed, and the form of the expression bounds the length of what completes a pattern. Rejected: to refuse the format, so
+that schemas that describe schemas could not be used.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ESCAPED = rf"[dDsSwWfnrtv/{_SYNTAX}]|c[A-Za-z]|x[0-9A-Fa-f]{{2}}|{_CODE_POINT}|
 
 
 def ecma_regex() -> Language:
-    """Patterns that are valid by ECMA-262, without those that the module's docstring lists as missing."""
+    """The patterns that are valid by ECMA-262, except for those that the module's docstring lists as missing."""
     atom = regex(rf"[^{_SYNTAX}]|\.|\\(?:{_ESCAPED})") | _character_class()
     quantifier = regex(_QUANTIFIED)
     close = Language.literal(")") + quantifier

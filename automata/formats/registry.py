@@ -4,7 +4,7 @@
 doubtful cases, and the words that are missing. ``format_language(name)`` is the language, built on first use.
 
 Invariant: a language has valid words only. ``Format.missing`` is empty if the language has all valid words; otherwise
-it describes the missing ones, so that a front end can refuse or report them. Such a language must not be negated;
+it describes the missing ones, so that a front end can refuse or report them. Such a language must not be complemented;
 ``outer_language``, if there is one, has all valid words, so a text outside of it is certainly invalid. A format is
 ``refused``, with the reason, if no automaton of usable size approximates it. A name that is not listed is not a
 standard format, and the specification says that it asserts nothing.
@@ -49,21 +49,23 @@ def _relative_json_pointer() -> Language:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of JSON Schema."""
+    """One format of JSON Schema: its name, its language, and what the language lacks."""
 
     name: str
     reference: str
-    """The document that defines it."""
+    """The document and the section that define the format."""
     note: str
-    """The decision where readers of that document differ."""
+    """How doubtful cases are decided, where readers of that document differ."""
     build: Callable[[], Language] | None
-    """Builds its language; ``None`` if it is refused."""
+    """Builds the format's language; ``None`` if the format is refused."""
     missing: str = ""
     """A description of the valid words that the language lacks; empty if it lacks none."""
     refused: str = ""
-    """Why there is no language; empty if there is one."""
+    """Why the format has no language; empty if it has one."""
     outer: Callable[[], Language] | None = None
-    """If words are missing: builds a language with all valid words and few others, for complements."""
+    """Builds a language with all valid words and few others, for complements; ``None`` if no words are missing, or if
+    there is no such language.
+    """
 
 
 _A_LABELS = "names with A-labels (xn--...): whether one decodes to a valid label is beyond finite memory"
@@ -166,8 +168,9 @@ def find_format(name: str) -> Format | None:
 
 @cache
 def format_language(name: str) -> Language | None:
-    """The contents that ``{"format": name}`` allows; ``None`` for a refused format and for an unknown name
-    (``find_format`` tells them apart). The same object every time.
+    """The language of the string contents that ``{"format": name}`` allows; equal names return the same object.
+
+    ``None`` for a refused format and for an unknown name (``find_format`` tells them apart).
     """
     known = find_format(name)
     if known is None or known.build is None:
@@ -179,8 +182,9 @@ def format_language(name: str) -> Language | None:
 
 @cache
 def outer_language(name: str) -> Language | None:
-    """A language with all valid words of a format whose own language lacks some, and few others; ``None`` if there is
-    none. Returns the same object every time.
+    """A language with all valid words of a format, and few others; equal names return the same object.
+
+    ``None`` if the format's own language lacks no words, or if there is no such language.
     """
     known = find_format(name)
     if known is None or known.outer is None:

@@ -7,7 +7,7 @@ built only where a leap second is read.
 
 Leap seconds (RFC 3339, section 5.7): second 60 is allowed only in the last minute of a UTC day, so ``time`` accepts
 ``23:59:60Z`` and ``01:29:60+01:30``; ``date-time`` accepts it only at the end of June and December UTC, where leap
-seconds are announced. Whether the year had one is not checked: new ones are added to the list.
+seconds are announced. Whether the year had one is not checked, because future leap seconds are not known.
 
 Rejected: a leap second in any minute (not a valid time), and no leap seconds (instants that exist would be refused).
 """

@@ -1,9 +1,9 @@
 """URIs, IRIs and URI templates as languages. The names are those of the rules of RFC 3986, RFC 3987 and RFC 6570.
 
-RFC 3987 is RFC 3986 with more letters, so one builder makes both; the additional letters and private characters are its
-arguments. An IPv4 host needs no rule: each one is also a ``reg-name``, as is ``999.1.1.1``, which both RFCs allow. The
-restrictions of RFC 3987 on right-to-left text are recommendations and not part of its grammar. The apostrophe in a
-template is a literal (RFC 6570, erratum 6937).
+RFC 3987 is RFC 3986 with more letters, so one builder makes both; its arguments are the additional letters and private
+characters. An IPv4 host needs no rule of its own: each one is also a ``reg-name``, as is ``999.1.1.1``, which both RFCs
+allow. The restrictions of RFC 3987 on right-to-left text are recommendations and not part of its grammar. The
+apostrophe in a template is a literal (RFC 6570, erratum 6937).
 """
 
 from __future__ import annotations

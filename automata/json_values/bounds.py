@@ -1,24 +1,25 @@
 """Intervals of decimal numbers as expressions over their JSON spellings, compared digit by digit.
 
-The idea: of two numbers without an exponent, the one with more digits before the point is the larger one, and
-among equally long ones the first digit that differs decides; what follows it is free. So "at least 472" among
-three digits is ``[5-9]dd | 4(?:[8-9]d | 7[2-9])``: a node and a state for each digit of the bound, however large
-it is. An interval shares the digits that both bounds begin with. Nothing is intersected, so no state is dead.
+The idea: of two numbers without an exponent, the one with more digits before the point is the larger one. Among equally
+long ones the first digit that differs decides, and what follows it is free. So "at least 472" among three digits is
+``[5-9]dd | 4(?:[8-9]d | 7[2-9])``: a node and a state for each digit of the bound, however large it is. An interval
+shares the digits that both bounds begin with. Nothing is intersected, so no state is dead.
 
-Spelling (RFC 8259, section 6) is orthogonal: a fraction may end in any number of zeros, and ``0`` is the only
+Spelling (RFC 8259, section 6) is independent of this: a fraction may end in any number of zeros, and ``0`` is the only
 whole part that begins with 0. ``places`` limits the decimals before such zeros: 0 makes integers, 2 hundredths.
 
-Exponents: "all spellings with an exponent of the numbers in an interval" is not regular where the interval ends
-at a number other than 0. Take 1 as the upper bound: of the texts ``1 0^k e-n`` exactly those with n >= k are in
-the language, so an automaton would have to remember k. Where the end is another c > 0, the digits of c followed by
-zeros show it. Nor are "all spellings of integers" (the same texts show it), or of other multiples. What is regular
-is the spelling with one digit, not 0, before the point, which is what printf and JSON writers make (``1.25e-3``):
-the exponents of number and bound decide, and the digits only where these are equal. Even so, ``1.d..d e n`` is an
-integer exactly if there are at most n decimals, again a number to remember: see ``scientific`` for the limit. The plain
-spelling (``plain_scientific``) takes of these the exponents and mantissas that JSON writers make.
+Exponents: the set of all spellings with an exponent of the numbers in an interval is not regular if the interval ends
+at a number other than 0. Take 1 as the upper bound: of the texts ``1 0^k e-n`` exactly those with n >= k are in the
+language, so an automaton would have to remember k. If the end is another number c > 0, the digits of c followed by
+zeros show the same. Nor is the set of all spellings of integers regular (the same texts show it), or that of other
+multiples. What is regular is the spelling with one digit, not 0, before the point, which is what printf and JSON
+writers make (``1.25e-3``): the exponents of number and bound decide, and the digits only where these are equal. Even
+so, ``1.d..d e n`` is an integer exactly if there are at most n decimals, again a number to remember: ``scientific``
+describes the limit. The plain spelling (``plain_scientific``) has only the exponents and mantissas that JSON writers
+make.
 
-Rejected: an intersection of two one-sided automata (twice the states, each of which then needs a search that it
-is alive), and regular expressions that list the ranges (quadratic in the digits).
+Rejected: an intersection of two one-sided automata (twice the states, each of which then needs a search that it is
+alive), and regular expressions that list the ranges (quadratic in the digits).
 """
 
 from __future__ import annotations
@@ -49,22 +50,24 @@ from tokenfst.errors import ConstraintError
 Number = int | float | Decimal | Fraction
 _SHORT = Context(prec=7, Emax=MAX_EMAX, Emin=MIN_EMIN)
 MAX_DIGITS = 500
-"""The maximum number of digits before, and after, the point of a number without an exponent.
+"""The maximum number of digits before the point, and after it, of a number without an exponent.
 
 Each digit of a bound nests an expression once more, and the native core limits the nesting.
 """
 SCIENTIFIC_PLACES = 16
-"""The number of decimals of a mantissa in ``scientific`` if they are limited: 17 digits, as a 64-bit float needs."""
+"""The maximum number of decimals of a mantissa in ``scientific`` if ``places`` is given: 17 digits in all, as a 64-bit
+float needs.
+"""
 _LARGE, _SMALL = 16, -5
-"""The powers of ten from which on upwards and downwards ``json.dumps`` writes an exponent. ``JSON.stringify`` does
-so from 21 upwards and from -7 downwards, pydantic from 16 upwards and from -6 downwards.
+"""``json.dumps`` writes an exponent from this power of ten upwards, and from this one downwards. ``JSON.stringify``
+does so from 21 upwards and from -7 downwards, pydantic from 16 upwards and from -6 downwards.
 """
 _UNPADDED = -6
-"""The power of ten from which on downwards some writer does not pad the exponent to two digits."""
+"""From this power of ten downwards, some writer does not pad the exponent to two digits."""
 
 
 def is_finite(value: float | Decimal | Fraction) -> bool:
-    """Whether a number of Python is one of JSON: neither an infinity nor NaN."""
+    """Whether a Python number is neither an infinity nor NaN, as every number of JSON."""
     return (
         value.is_finite()
         if isinstance(value, Decimal)
@@ -73,7 +76,7 @@ def is_finite(value: float | Decimal | Fraction) -> bool:
 
 
 class End(NamedTuple):
-    """The end of an interval, and whether the interval contains that number."""
+    """An end of an interval. ``closed``: whether the interval contains ``value``."""
 
     value: Fraction
     closed: bool
@@ -86,7 +89,7 @@ _ONE, _TEN = End(Fraction(1), True), End(Fraction(10), False)
 
 
 def exact(value: Number) -> Fraction:
-    """The exact value of a number; for a float, that of its shortest decimal form, so that 0.1 is 1/10.
+    """The exact value of a number. A float has the value of its shortest decimal form, so 0.1 is 1/10.
 
     Raises ``ConstraintError`` for booleans, infinities, NaN, numbers without a finite decimal form, and those with more
     than ``MAX_DIGITS`` digits before or after the point.
@@ -135,14 +138,14 @@ def decimal_places(value: Fraction) -> int:
 
 
 def written(value: Fraction) -> tuple[str, str]:
-    """The digits of a decimal number >= 0 before the point, and those after it without zeros at the end."""
+    """The digits before the point of a decimal number >= 0, and the digits after it without zeros at the end."""
     whole, rest = divmod(value.numerator, value.denominator)
     places = decimal_places(value)
     return str(whole), str(rest * 10**places // value.denominator).zfill(places) if rest else ""
 
 
 def show(value: Fraction) -> str:
-    """A decimal number for messages; long ones are rounded."""
+    """A decimal number as text for messages; long numbers are rounded."""
     if abs(value) < 10**20 and decimal_places(value) <= 20:
         whole, decimals = written(abs(value))
         return "-" * (value < 0) + whole + ("." + decimals if decimals else "")
@@ -164,8 +167,8 @@ def magnitudes(
 ) -> Expr:
     """The spellings, without sign and exponent, of the numbers between two ends >= 0 (``None``: no upper end).
 
-    ``places``: only multiples of 10^-places. ``fraction=False`` (with ``places=0``): without a point, too.
-    Linear in the digits of the ends and in ``places``.
+    ``places``: only multiples of 10^-places. ``fraction=False`` (with ``places=0``): also without a point. Linear in
+    the digits of the ends and in ``places``.
     """
     if places is not None:
         low, high = _snap(low, places, up=True), high and _snap(high, places, up=False)
@@ -309,12 +312,12 @@ def spellings(values: Sequence[Fraction], *, fraction: bool = True) -> Expr:
 
 
 def scientific(low: End, high: End | None, places: int | None, *, plain: bool = False) -> Expr:
-    """The spellings of positive numbers between two ends >= 0 with an exponent after one digit, not 0, before the
-    point; ``plain``: as JSON writers make them.
+    """The spellings with an exponent of the positive numbers between two ends >= 0, with one digit, not 0, before the
+    point.
 
-    ``places``: only multiples of 10^-places (it may be negative). The mantissa then ends after as many decimals as
-    the exponent allows, and in any case after ``SCIENTIFIC_PLACES`` (zeros not counted): "no more decimals than the
-    exponent moves" for any number of them would not be regular.
+    ``plain``: only those that JSON writers make. ``places``: only multiples of 10^-places (it may be negative). Then a
+    mantissa has at most as many decimals as the exponent allows, and in any case at most ``SCIENTIFIC_PLACES``, not
+    counting zeros at the end. Without this limit, "no more decimals than the exponent moves" would not be regular.
     """
     if places is None:
         return _powers(low, high, None, None, None, plain)
@@ -327,8 +330,10 @@ def scientific(low: End, high: End | None, places: int | None, *, plain: bool = 
 
 
 def plain_scientific(low: End, high: End | None, places: int | None) -> Expr:
-    """``scientific``, for the numbers and in the form for which ``json.dumps``, ``JSON.stringify`` or pydantic write
-    an exponent.
+    """The spellings with an exponent that ``json.dumps``, ``JSON.stringify`` or pydantic write for numbers between two
+    ends.
+
+    Only numbers for which one of them writes an exponent. The parameters are those of ``scientific``.
     """
     large = End(max(low.value, Fraction(10**_LARGE)), low.closed or low.value < 10**_LARGE)
     small = End(Fraction(1, 10 ** (-_SMALL - 1)), False)
@@ -343,8 +348,7 @@ def plain_scientific(low: End, high: End | None, places: int | None) -> Expr:
 
 
 def plain_texts(value: Fraction) -> tuple[str, ...]:
-    """A number >= 0 as ``json.dumps`` writes it as a float, as ``JSON.stringify`` does, and as pydantic does; each text
-    once.
+    """The different texts of a number >= 0 that ``json.dumps`` (as a float), ``JSON.stringify`` and pydantic write.
 
     All digits are written, also if there are more than a 64-bit float has.
     """
@@ -392,7 +396,7 @@ def _powers(
 
 
 def scientific_spellings(values: Sequence[Fraction]) -> Expr:
-    """``scientific`` for single numbers >= 0 instead of intervals (nothing for 0)."""
+    """The spellings of ``scientific`` for single numbers >= 0 instead of an interval. The number 0 has none."""
     mantissas: dict[int, list[Fraction]] = {}
     for value in values:
         if value:
@@ -457,8 +461,8 @@ def _exponents(low: int | None, high: int | None, plain: bool) -> Expr:
 
 
 NUMBERS = magnitudes(End(Fraction(0), True))
-"""Every number without sign and exponent."""
+"""The texts of every number >= 0 without an exponent."""
 WHOLE = magnitudes(End(Fraction(0), True), places=0, fraction=False)
-"""Every whole number without sign, point and exponent."""
+"""The texts of every whole number >= 0 without point and exponent."""
 EXPONENT = _exponents(None, None, False)
-"""Any exponent."""
+"""The texts of any exponent, with ``e`` or ``E``."""

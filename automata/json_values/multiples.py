@@ -1,22 +1,22 @@
 """Which numbers are multiples of which moduli: an algebra of moduli, and the digit automata of its sets.
 
 The idea: let ``[m]`` be the indicator function of the multiples of m, and ``[0]`` that of all numbers. A boolean
-combination of such sets has the indicator function ``Σ c_m [m]`` with whole coefficients, because ``[a][b] =
-[lcm(a, b)]`` and "not" is ``[0] - f``. The coefficients are unique: for two different sums take the least m at
-which they differ, and (for m > 0) consider the number m itself, which is a multiple of no larger modulus. So this
-is a normal form: equal sets have equal terms, the empty set has none, and the members in a bounded interval are
-counted by counting multiples (inclusion and exclusion).
+combination of such sets has the indicator function ``Σ c_m [m]`` with whole coefficients, because ``[a][b] = [lcm(a,
+b)]`` and "not" is ``[0] - f``. The coefficients are unique: for two different sums take the least m at which they
+differ, and (for m > 0) consider the number m itself, which is a multiple of no larger modulus. So this is a normal
+form: equal sets have equal terms, the empty set has none, and the members in a bounded interval are counted by counting
+multiples (inclusion and exclusion).
 
-Cost: a product of functions with s and t terms takes s·t least common multiples; k independent moduli give 2^k
-terms, within ``Budget.positions``. Rejected: a disjunctive normal form of divisible / not divisible, which is not
-unique, and in which emptiness needs a search.
+Cost: a product of functions with s and t terms takes s·t least common multiples; k independent moduli give 2^k terms,
+within ``Budget.positions``. Rejected: a disjunctive normal form of divisible / not divisible, which is not unique, and
+in which emptiness needs a search.
 
-The automaton reads a number digit by digit. If m is ``unit`` times a power of ten and 10 does not divide ``unit``,
-it keeps the remainder modulo ``unit``. A factor 2 or 5 is decided by the last digits alone, so remainders are one
-state if later digits make them equal. The state of a remainder is its first *hit*: the least number n of further
-digits that can complete a multiple, with their required value modulo ``unit``. This gives the minimal automaton of
-integers (Alexeev, "Minimal DFAs for testing divisibility", JCSS 2004): m states if m and 10 are coprime, n + 6 for
-10^n. After the point, as many digits remain as m has decimals, and a state is their required value.
+The automaton reads a number digit by digit. If m is ``unit`` times a power of ten and 10 does not divide ``unit``, it
+keeps the remainder modulo ``unit``. A factor 2 or 5 is decided by the last digits alone, so remainders that later
+digits make equal share a state. The state of a remainder is its first *hit*: the least number n of further digits that
+can complete a multiple, with their required value modulo ``unit``. This gives the minimal automaton of integers
+(Alexeev, "Minimal DFAs for testing divisibility", JCSS 2004): m states if m and 10 are coprime, n + 6 for 10^n. After
+the point, as many digits remain as m has decimals, and a state is their required value.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _POSITIONS = 64
-"""The cost of a product of two terms in ``Budget.positions``: about 10 µs."""
+"""The number of ``Budget.positions`` that a product of two terms counts as: it takes about 10 µs."""
 _ANY = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Multiples:
-    """A boolean combination of sets of multiples: ``terms`` are its pairs (m, c_m), with m ascending and c_m not 0.
+    """A boolean combination of sets of multiples, in normal form (module docstring).
 
-    m = 0 represents all numbers. Equal sets are equal values.
+    ``terms``: pairs (m, c_m), with m ascending and c_m not 0; m = 0 stands for all numbers. Equal sets have equal
+    values.
     """
 
     terms: tuple[tuple[Fraction, int], ...]
@@ -67,16 +68,16 @@ class Multiples:
         return bool(self.terms) and self.terms[0][0] == 0
 
     def count(self, low: Fraction, high: Fraction) -> int:
-        """How many members are strictly between two numbers; not for dense sets."""
+        """The number of members strictly between two numbers. The set must not be dense."""
         return sum(c * (-floor(-high / m) - floor(low / m) - 1) for m, c in self.terms)
 
     @property
     def modulus(self) -> Fraction | None:
-        """The m whose multiples these are; None if the set is not of that form."""
+        """The m such that this is the set of all multiples of m; ``None`` if there is none."""
         return self.terms[0][0] if len(self.terms) == 1 and self.terms[0][0] != 0 else None
 
     def meet(self, other: Multiples, budget: Budget) -> Multiples:
-        """Members of both."""
+        """The numbers in both sets. Raises BudgetExceeded("positions")."""
         if self is other or self.terms == EVERY.terms or not other.terms:
             return other
         if other.terms == EVERY.terms or not self.terms:
@@ -84,7 +85,7 @@ class Multiples:
         return _sum(self._products(other, budget))
 
     def join(self, other: Multiples, budget: Budget) -> Multiples:
-        """Members of at least one."""
+        """The numbers in at least one of the sets. Raises BudgetExceeded("positions")."""
         if self is other or self.terms == EVERY.terms or not other.terms:
             return self
         if other.terms == EVERY.terms or not self.terms:
@@ -141,9 +142,9 @@ def _common(a: Fraction, b: Fraction) -> Fraction:
 def spellings_of_multiples(members: Multiples, *, fraction: bool, budget: Budget) -> Expr:
     """The texts, without a sign and without an exponent, of the members >= 0.
 
-    ``fraction=False``: without a fraction too (the members must be integers). There is one automaton for each
-    modulus; the engine evaluates their combination when it walks them. Raises ``BudgetExceeded``, naming the
-    multipleOf that is too large.
+    ``fraction=False``: also without a fraction (then the members must be integers). There is one automaton for each
+    modulus; the engine evaluates their combination when it walks them. Raises ``BudgetExceeded``, which names the
+    ``multipleOf`` that is too large.
     """
     moduli = {_ANY}
     for m, _ in members.terms:
@@ -189,7 +190,7 @@ Array = npt.NDArray[Any]
 _DIGITS = np.arange(10)
 _POINT, _FIRST_DIGIT, _CLASSES = 1, 2, 12
 _LISTED = 1 << 22
-"""Up to this unit all remainders are classified at once; beyond it, only those that are reached."""
+"""Up to this ``unit`` all remainders are classified at once; beyond it, only those that are reached."""
 
 
 class _Scale(NamedTuple):
@@ -201,7 +202,7 @@ class _Scale(NamedTuple):
 
 
 def split(modulus: Fraction) -> _Scale:
-    """A decimal modulus > 0 as a whole number and a power of ten."""
+    """A modulus > 0 with a finite decimal form as a whole number and a power of ten."""
     places = decimal_places(modulus)
     unit = int(modulus * 10**places)
     power = min(valuation(unit, 2), valuation(unit, 5))
@@ -209,7 +210,7 @@ def split(modulus: Fraction) -> _Scale:
 
 
 def decimal_power(modulus: Fraction) -> int | None:
-    """The n for which a modulus is 10^-n; None if there is none."""
+    """The n such that a modulus is 10^-n; ``None`` if there is none."""
     scale = split(modulus)
     return scale.places - scale.power if scale.unit == 1 else None
 

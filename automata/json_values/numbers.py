@@ -1,10 +1,10 @@
 """Sets of numbers as values with exact algebra.
 
-The idea: numeric keywords cut the line into points and the open intervals between them. For each interval, a set
-says which of its numbers are members: all, none, the multiples of something, or the numbers that are not multiples
-(``multiples.Multiples``, a normal form). An operation uses the cuts of both sets and combines interval by interval,
-so a complement costs no more than a union and nothing multiplies. An interval without members is marked as empty
-when it is made (its members can be counted), so a set is empty exactly if its normal form is the empty one.
+The idea: numeric keywords cut the line into points and the open intervals between them. For each interval, a set says
+which of its numbers are members: all, none, the multiples of something, or the numbers that are not multiples
+(``multiples.Multiples``, a normal form). An operation uses the cuts of both sets and combines interval by interval, so
+a complement costs no more than a union and nothing multiplies. An interval without members is marked as empty when it
+is made (its members can be counted), so a set is empty exactly if its normal form is that of the empty set.
 
 Values are compared, never texts: 1, 1.0 and 1e0 are one number, an integer, and -0 is 0 (JSON Schema 2020-12,
 validation, sections 6.1 and 6.2; core, section 4.2.2). A float is the number of its shortest decimal form.
@@ -33,16 +33,16 @@ _DEFAULT = Budget()
 class NumberSet:
     """A set of numbers in normal form.
 
-    Make one with ``every``, ``none``, ``integers``, ``multiples_of``, ``between`` or ``of``; combine with ``& | ~
-    -``.
+    Make one with ``every``, ``none``, ``integers``, ``multiples_of``, ``between`` or ``of``, and combine them with
+    ``&``, ``|``, ``~`` and ``-``.
 
     ``cuts`` are in ascending order. ``at[k]`` says whether ``cuts[k]`` is a member, and ``inside[k]`` which numbers
-    strictly between ``cuts[k - 1]`` and ``cuts[k]`` are. An interval of which all numbers, or none, are members is
-    marked so, and a cut that changes nothing is left out. So the empty set and the set of all numbers have one form
-    each. ``==`` compares forms. Two sets with different moduli can have the same members in a bounded interval;
-    ``equivalent`` decides that.
+    strictly between ``cuts[k - 1]`` and ``cuts[k]`` are members. If all numbers of an interval are members, or none,
+    ``inside`` says exactly this; and a cut that changes nothing is left out. So the empty set and the set of all
+    numbers have one form each. ``==`` compares forms. Two sets with different moduli can have the same members in a
+    bounded interval; ``equivalent`` decides that.
 
-    Cost of operations: linear in the number of cuts. Raises ``BudgetExceeded`` if combined moduli outgrow the
+    Cost of operations: linear in the number of cuts. They raise ``BudgetExceeded`` if combined moduli outgrow the
     budget.
     """
 
@@ -65,7 +65,7 @@ class NumberSet:
 
     @classmethod
     def integers(cls) -> NumberSet:
-        """The integers, including 1.0."""
+        """The set of integers; 1.0 is one of them."""
         return cls((), (), (INTEGERS,))
 
     @classmethod
@@ -78,7 +78,7 @@ class NumberSet:
 
     @classmethod
     def of(cls, values: Iterable[Number]) -> NumberSet:
-        """A finite set. O(n log n)."""
+        """The finite set of these values. O(n log n)."""
         cuts = tuple(sorted({exact(value) for value in values}))
         return cls(cuts, (True,) * len(cuts), (NONE,) * (len(cuts) + 1))
 
@@ -91,7 +91,7 @@ class NumberSet:
         exclusive_minimum: Number | None = None,
         exclusive_maximum: Number | None = None,
     ) -> NumberSet:
-        """The numbers within all the given bounds, which have the meaning of JSON Schema's keywords."""
+        """The numbers within all given bounds, each of which means what JSON Schema's keyword of that name means."""
         result = cls.every()
         for bound, closed, inside in (
             (minimum, True, (NONE, EVERY)),
@@ -104,25 +104,25 @@ class NumberSet:
         return result
 
     def with_budget(self, budget: Budget) -> NumberSet:
-        """The same set, whose operations and language may cost up to ``budget``."""
+        """The same set with another budget for its operations and its language."""
         return NumberSet(self.cuts, self.at, self.inside, budget)
 
     # --- algebra --------------------------------------------------------------------------------------
 
     def __and__(self, other: NumberSet) -> NumberSet:
-        """Members of both."""
+        """The intersection."""
         return self._combined(other, bool.__and__, Multiples.meet)
 
     def __or__(self, other: NumberSet) -> NumberSet:
-        """Members of at least one."""
+        """The union."""
         return self._combined(other, bool.__or__, Multiples.join)
 
     def __sub__(self, other: NumberSet) -> NumberSet:
-        """Members of this set that are not in the other."""
+        """The members of this set that are not in the other."""
         return self & ~other
 
     def __invert__(self) -> NumberSet:
-        """All other numbers."""
+        """The complement."""
         inverses = {id(part): part.inverse() for part in {id(part): part for part in self.inside}.values()}
         inside = [inverses[id(part)] for part in self.inside]
         return _normal(self.cuts, [not there for there in self.at], inside, self.budget)
@@ -134,7 +134,7 @@ class NumberSet:
         return self.cuts == () and self.inside == (NONE,)
 
     def equivalent(self, other: NumberSet) -> bool:
-        """Whether both have the same members."""
+        """Whether both sets have the same members."""
         return (self - other).is_empty() and (other - self).is_empty()
 
     def contains(self, value: Number) -> bool:
@@ -146,7 +146,7 @@ class NumberSet:
         return number in self.inside[place]
 
     def count(self) -> int | None:
-        """How many members there are; ``None`` for infinitely many."""
+        """The number of members; ``None`` for infinitely many."""
         total = sum(self.at)
         for low, high, part in zip((None, *self.cuts), (*self.cuts, None), self.inside, strict=True):
             if part == NONE:
@@ -157,7 +157,7 @@ class NumberSet:
         return total
 
     def lone_integers(self) -> NumberSet:
-        """The integers that are not in, and not a bound of, an interval with a member that is not an integer."""
+        """The integer members that no interval with non-integer members contains or has as an end."""
         only = [part.meet(INTEGERS, self.budget or Budget()) == part for part in self.inside]
         around = zip(self.cuts, self.at, only, only[1:], strict=False)
         at = [there and cut.denominator == 1 and low and high for cut, there, low, high in around]
@@ -178,8 +178,9 @@ class NumberSet:
     # --- parts ----------------------------------------------------------------------------------------
 
     def intervals(self) -> list[tuple[End | None, End | None, Multiples]]:
-        """The intervals that have members, with their ends; ``None`` for an open end at infinity. An end that fits
-        the interval's multiples belongs to it.
+        """The intervals that have members: the lower end, the upper end, and which of its numbers are members.
+
+        An end is ``None`` at infinity. An end is closed if it is a member and fits the interval's multiples.
         """
 
         def end(place: int, part: Multiples) -> End | None:
@@ -190,7 +191,7 @@ class NumberSet:
         return [(end(k - 1, part), end(k, part), part) for k, part in enumerate(self.inside) if part != NONE]
 
     def points(self) -> list[Fraction]:
-        """The members that belong to no interval."""
+        """The members that are single points: those that are not closed ends of an interval in ``intervals``."""
         around = zip(self.cuts, self.at, self.inside, self.inside[1:], strict=False)
         return [cut for cut, there, low, high in around if there and cut not in low and cut not in high]
 
@@ -268,9 +269,9 @@ def _normal(
 
 
 def conflict(named: Sequence[tuple[str, NumberSet]]) -> tuple[str, ...] | None:
-    """A minimal subset of the constraints that no number satisfies together; ``None`` if a number satisfies all.
+    """The names of a minimal subset of the constraints that no number satisfies together.
 
-    Returns the names. Needs n² intersections.
+    ``None`` if a number satisfies all of them. Needs n² intersections.
     """
     if not _all_of(named).is_empty():
         return None

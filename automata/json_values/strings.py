@@ -88,15 +88,14 @@ _CODES: dict[Spelling, Code] = {
 
 
 def json_string(content: Language | None = None, *, spelling: Spelling = "plain") -> Language:
-    """The JSON texts, including quotation marks, of the strings in ``content`` (text in UTF-8); ``None``: of all
-    strings.
+    """The JSON texts, including quotation marks, of the strings in ``content`` (a language of UTF-8 texts).
 
-    Words of ``content`` that are not valid UTF-8 are not the value of any JSON string and have no text. Exact:
-    ``"t"`` is in the result if and only if it is valid JSON in the given ``spelling``, and its value is in
-    ``content``.
+    ``content=None``: of all strings. Words of ``content`` that are not valid UTF-8 are not the value of any JSON string
+    and have no text. Exact: a text is in the result if and only if it is a valid JSON string in the given ``spelling``,
+    and its value is in ``content``.
 
-    Linear in the expression of ``content``. Raises BudgetExceeded("states") if a part that is not a regular
-    expression over whole characters (tables, byte patterns) must be determinized and outgrows the budget.
+    Linear in the expression of ``content``. Raises BudgetExceeded("states") if a part that is not a regular expression
+    over whole characters (tables, byte patterns) must be determinized and outgrows the budget.
     """
     code = json_code(spelling)
     shown = "" if spelling == "plain" else f"spelling={spelling!r}"
@@ -108,10 +107,10 @@ def json_string(content: Language | None = None, *, spelling: Spelling = "plain"
 
 
 def json_string_of_length(low: int = 0, high: int | None = None, *, spelling: Spelling = "plain") -> Language:
-    """The JSON texts of the strings of ``low`` to ``high`` code points; ``None``: of ``low`` or more.
+    """The JSON texts of the strings of ``low`` to ``high`` code points (``None``: no upper bound).
 
-    A character counts once in every spelling: the escapes of two surrogates are one character. O(1), and lazy in
-    the bounds. (For strings with other contents: ``json_string(of_length(content, low, high))``.) Raises
+    A character counts once in every spelling: the escapes of two surrogates are one character. O(1), because the bounds
+    are expanded lazily. For strings with other contents: ``json_string(of_length(content, low, high))``. Raises
     ConstraintError unless 0 <= low <= high <= ``images.lengths.MAX_LENGTH``.
     """
     check_bounds(low, high)
@@ -132,8 +131,7 @@ def json_literal(text: str, *, spelling: Spelling = "plain") -> Expr:
 
 
 def json_literals(texts: Iterable[str], *, spelling: Spelling = "plain") -> Expr:
-    """The JSON texts, including quotation marks, of each of ``texts``: an enumeration. A prefix tree, walked
-    lazily.
+    """The JSON texts, including quotation marks, of each of ``texts``, as a prefix tree that is walked lazily.
 
     Sorts ``texts``, and is linear in their total length. Raises ConstraintError if one contains a lone surrogate.
     """
@@ -145,7 +143,7 @@ def json_literals(texts: Iterable[str], *, spelling: Spelling = "plain") -> Expr
 
 
 def json_content(content: Expr, *, spelling: Spelling = "plain", budget: Budget | None = None) -> Expr:
-    """The text of ``json_string`` between its quotation marks, as an expression."""
+    """The texts of ``json_string`` without their quotation marks, as an expression."""
     return inverse_image(content, json_code(spelling), budget or Budget())
 
 
@@ -159,7 +157,7 @@ def _quoted(text: Expr) -> Expr:
 
 
 def json_code(spelling: Spelling = "plain") -> Code:
-    """The code of characters between the quotation marks of a string."""
+    """The code (``images.coding``) that spells the characters between the quotation marks of a string."""
     if spelling not in _CODES:
         raise ConstraintError(f"spelling must be one of 'plain', 'ascii', 'any', not {spelling!r}")
     return _CODES[spelling]

@@ -1,25 +1,24 @@
 """Sets of numbers as languages of their JSON texts.
 
-There are two spellings. They differ only in texts with an exponent. Both contain all texts without one that RFC
-8259, section 6, allows for a member, with any number of zeros at the end of the fraction.
+There are two spellings, which differ only in texts with an exponent. Both contain all texts without an exponent that
+RFC 8259, section 6, allows for a member, with any number of zeros at the end of the fraction.
 
 ``plain_numbers``: numbers with an exponent are written as ``json.dumps``, JavaScript's ``JSON.stringify`` or pydantic
-writes them, and only if one of these uses an exponent: from 1e16 on and below 1e-4. They have one digit, not 0,
-before the point, no zeros at the end of the mantissa, ``e`` and a sign. The exponents -5 to -9 are padded as in
-Python (``e-05`` to ``e-09``), and -6 to -9 also unpadded as in pydantic and, from -7 on, in JavaScript (``e-6`` to
-``e-9``). 0 has a sign only before a fraction (Python's ``-0.0``). A single number, which is a constant or the only
-one within the bounds, has only the texts that these writers give it.
+writes them, and only if one of these uses an exponent: from 1e16 on and below 1e-4. They have one digit, not 0, before
+the point, no zeros at the end of the mantissa, ``e`` and a sign. The exponents -5 to -9 are padded as in Python
+(``e-05`` to ``e-09``), and -6 to -9 also unpadded as in pydantic and, from -7 on, in JavaScript (``e-6`` to ``e-9``). 0
+has a sign only before a fraction (Python's ``-0.0``). A single number, which is a constant or the only one within the
+bounds, has only the texts that these writers give it.
 
-``number_language``: every spelling. Without exponents all of them are included. With exponents the set of all
-spellings is not regular if there is a bound other than 0, or divisibility (``bounds`` shows why). So
-``exponents=True`` follows a rule, for the negative and for the other members separately:
+``number_language``: every spelling. Without exponents all of them are included. With exponents the set of all spellings
+is not regular if there is a bound other than 0, or divisibility (``bounds`` shows why). So ``exponents=True`` follows a
+rule, for the negative and for the other members separately:
 
-1. if all numbers, or none, or only 0 are members: every JSON spelling;
-2. if an interval of numbers, an interval of the multiples of a power of ten (integers, hundredths), or a single
-   number belongs to the set: its spellings without an exponent, and those with one digit, not 0, before the
-   point, and an exponent (0 with any exponent);
-3. if an interval of other multiples, or of numbers that are not multiples, belongs to it: the spellings without an
-   exponent. (An interval with few multiples is treated as single numbers.)
+1. if all numbers, or none, or only 0 are members: every JSON spelling; 2. if an interval of numbers, an interval of the
+multiples of a power of ten (integers, hundredths), or a single number belongs to the set: its spellings without an
+exponent, and those with one digit, not 0, before the point, and an exponent (0 with any exponent); 3. if an interval of
+other multiples, or of numbers that are not multiples, belongs to it: the spellings without an exponent. (An interval
+with few multiples is treated as single numbers.)
 
 Plain texts with exponents follow 2 and 3 as well. For multiples, mantissas with more than 16 decimals, not counting
 zeros at the end, are left out; no 64-bit float needs more.
@@ -70,18 +69,20 @@ _MINUS = literal(b"-")
 _NOT_ZERO = complement(literal(b"0"))
 _NEGATIVE = NumberSet.between(exclusive_maximum=0)
 _FEW = 64
-"""An interval with at most this number of multiples lists them one by one, instead of using remainders."""
+"""An interval with at most this number of multiples lists them one by one; a larger one uses an automaton of
+remainders.
+"""
 
 
 def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bool = True) -> Language:
     """The JSON texts (RFC 8259, section 6) that spell members of a set.
 
-    ``exponents``: include texts with an exponent, by the rule in the module's docstring; otherwise every member has
-    all its texts without one. ``integer_fraction=False``: if all members are integers, the texts without an
-    exponent have no fraction either (no ``1.0``); otherwise this changes nothing.
+    ``exponents``: include texts with an exponent, by the rule in the module's docstring; otherwise every member has all
+    its texts without one. ``integer_fraction=False``: if all members are integers, the texts without an exponent have
+    no fraction either (no ``1.0``); otherwise this changes nothing.
 
-    Building takes O(digits of the bounds) if all moduli are powers of ten; otherwise it uses automata of about as
-    many states as the moduli have remainders. Raises ``BudgetExceeded`` naming a multipleOf that is too large.
+    Building takes O(digits of the bounds) if all moduli are powers of ten; otherwise it uses automata of about as many
+    states as the moduli have remainders. Raises ``BudgetExceeded``, which names the ``multipleOf`` that is too large.
     """
     fraction = integer_fraction or not (numbers - NumberSet.integers()).is_empty()
     spelling = _EverySpelling(exponents, fraction, numbers.budget or Budget())
@@ -94,7 +95,7 @@ def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bo
 
 
 def plain_numbers(numbers: NumberSet, *, fraction: bool = True) -> Expr:
-    """The plain texts of the members. ``fraction=False``, if all are integers: digits only.
+    """The plain texts of the members. ``fraction=False``, for a set of integers only: digits and a sign only.
 
     Cost and BudgetExceeded as for ``number_language``.
     """

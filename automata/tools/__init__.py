@@ -1,7 +1,7 @@
 """Tool calls in a model's own format: one constraint that both masks the text and parses it.
 
-A table says how each model writes calls. Tools and a tool choice become a structural tag by one row of that table. A
-parallel description says what each part of the tag is for (a call, its arguments, reasoning). The same tag, with
+A table describes how each model writes calls. One row of that table turns tools and a tool choice into a structural
+tag. A parallel description says what each part of the tag is for (a call, its arguments, reasoning). The same tag, with
 sentinels added, guides ``parse``, so masking and parsing always agree on what a call is.
 
 Invariant: every text of the constraint parses, to calls that the tools' schemas allow. Cost: that of the structural

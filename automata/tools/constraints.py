@@ -1,7 +1,7 @@
 """Tool constraints: languages or grammars that can also parse their texts.
 
-The parser is built from the same formats as the mask, by the same builder, when the first text is parsed. It differs in
-two points: it has sentinels, and names of special tokens are text, because clients receive text.
+The parser is built from the same formats as the mask, by the same builder, when the first text is parsed. It differs
+from the mask in two points: it has sentinels, and names of special tokens are text, because clients receive text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tokenfst.common.arguments import checked, refuse
 
 
 class About:
-    """Data of a tool constraint beyond its texts."""
+    """What a tool constraint knows besides its texts: its tools, its structural tag, the roles of the tag's parts."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class About:
 
     @property
     def budget(self) -> Budget | None:
-        """The budget of all queries."""
+        """The bounds of every construction and query; ``None`` for the default."""
         return self.schemas.budget
 
     def build(
         self, delimiters: Delimiters, sentinels: Sentinels | None, makers: Makers
     ) -> Language | Grammar:
-        """The constraint of the formats."""
+        """The constraint of the structural tag, with sentinels if they are given."""
         how = Schemas(self.schemas.whitespace, self.schemas.additional_properties, self.budget, sentinels)
         builder = Builder(delimiters, how, TokenText(delimiters, control_tokens=False), self.budget, makers)
         return builder.finish(builder.build(self.format), self.source)
 
     def tag(self) -> TagWithSentinels:
-        """The automaton that parses texts; built once."""
+        """The automaton that parses texts, built on first use."""
         if self._tag is None:
             sentinels = Sentinels()
             automaton = self.build(Delimiters(None, "text"), sentinels, PLAIN).automaton
@@ -88,7 +88,7 @@ class About:
 
 
 class Reads:
-    """The methods that tool constraints have in addition."""
+    """The methods that tool constraints have besides those of other constraints."""
 
     __slots__ = ()
     _about: About
@@ -100,19 +100,19 @@ class Reads:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools, in their order."""
+        """The tools, in the order in which they were given."""
         return self._about.tools
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The names of all tools, in their order."""
+        """The names of all tools, in the order in which they were given."""
         return tuple(tool.name for tool in self._about.tools)
 
     def parse(self, text: str | bytes) -> ToolReply:
-        """The contents of a text: its content, its reasoning, and its calls with their arguments.
+        """The contents of a complete text: its content, its reasoning, and its calls with their arguments.
 
-        The text contains special tokens by their spelling, and no end token. Raises ParseError, with the position and
-        what was expected there, for a text that does not satisfy this constraint.
+        In the text, special tokens are written by their spelling, and the end token is left out. Raises ParseError,
+        with the position and what was expected there, for a text that does not satisfy this constraint.
         """
         parser = self.parser()
         parser.feed(text)
@@ -120,17 +120,17 @@ class Reads:
 
     @checked
     def parser(self, *, tells: bool = False) -> ToolParser:
-        """A parser for a text that arrives in arbitrary pieces. ``tells``: it reports ``events``, as ``stream``
-        does.
+        """A parser for a text that arrives in arbitrary pieces. ``tells``: whether it also records events, as
+        ``stream`` does.
         """
         return ToolParser(self._about.tag(), tells=tells)
 
     @checked
     def stream(self, *, json: bool | None = None) -> ToolStream:
-        """A text that arrives in parts: ``feed(part)`` returns the events that are then determined, of content,
-        reasoning, calls and their arguments.
+        """A reader of a text that arrives in parts.
 
-        ``json`` must not be true: a text with calls is not a JSON document.
+        ``feed(part)`` returns the events that the part determines: content, reasoning, calls and their arguments.
+        ``json`` must not be true, because a text with calls is not a JSON document.
         """
         if json:
             refuse("stream", "json", json, "False or None: a text with calls is not a JSON document")
@@ -138,15 +138,17 @@ class Reads:
 
 
 class ToolStream(Stream):
-    """A text with calls, in parts: ``feed`` returns the events that a part determines, ``close`` those that the end
-    determines. Both raise ParseError, as ``parse`` does.
+    """A text with calls that arrives in parts.
+
+    ``feed`` returns the events that a part determines, ``close`` those that the end determines. Both raise ParseError,
+    as ``parse`` does.
     """
 
     _constraint: Reads  # type: ignore[assignment]  # as above
 
     @property
     def reply(self) -> ToolReply:
-        """The contents of the text, after it is closed."""
+        """The contents of the complete text, as from ``parse``. Raises ParseError if the text ends too early."""
         return self._parser.finish()
 
     def feed(self, data: str | bytes) -> list[Event]:
@@ -180,7 +182,7 @@ class ToolStream(Stream):
 
 
 class ToolLanguage(Reads, Language):
-    """Texts with tool calls, if all parts are regular. ``parse`` parses them."""
+    """Texts with tool calls, if all parts are regular: a ``Language`` whose ``parse`` returns the calls."""
 
     __slots__ = ("_about",)
 
@@ -190,7 +192,7 @@ class ToolLanguage(Reads, Language):
 
 
 class ToolGrammar(Reads, Grammar):
-    """Texts with tool calls. ``parse`` parses them."""
+    """Texts with tool calls, if some part needs a stack: a ``Grammar`` whose ``parse`` returns the calls."""
 
     __slots__ = ("_about",)
 
@@ -200,7 +202,7 @@ class ToolGrammar(Reads, Grammar):
 
 
 class WrittenToolGrammar(Reads, WrittenGrammar):
-    """Texts with tool calls, if JSON Schema made all rules. ``parse`` parses them."""
+    """A ``ToolGrammar`` all of whose rules come from JSON Schemas, so that it becomes a program in one traversal."""
 
     __slots__ = ("_about",)
 
@@ -213,7 +215,7 @@ ToolConstraint = ToolLanguage | ToolGrammar | WrittenToolGrammar
 
 
 def makers(about: About) -> Makers:
-    """The constructors of constraints with the data ``about``."""
+    """The constructors of constraints that have the data ``about``."""
     return Makers(
         partial(ToolLanguage, about), partial(ToolGrammar, about), partial(WrittenToolGrammar, about)
     )

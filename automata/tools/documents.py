@@ -1,7 +1,7 @@
 """The structural tag of tools, a choice and a format, with the role of each of its parts.
 
 Calls occur in free text, each by itself or all in a block (``_free``); in messages with one channel each
-(``_messages``); after a response (``_response``); or they are a list of Python calls (``_list``). Reasoning may come
+(``_messages``); after a response (``_response``); or they form a list of Python calls (``_list``). Reasoning may come
 first.
 """
 
@@ -44,7 +44,7 @@ K3_SIGNS = ["<|open|>", "<|close|>", "<|sep|>"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parts of a document. ``answer``: the form of a text without calls, if it is not any text."""
+    """What a document is made from. ``answer``: the format of a text without calls; ``None`` if it may be any text."""
 
     row: CallFormat
     tools: tuple[Tool, ...]
@@ -58,7 +58,7 @@ class Plan:
 
 
 def draw(plan: Plan) -> tuple[Sketch, Json]:
-    """The format of a plan, with the roles of its tags. Raises ToolError."""
+    """The format that a plan describes, and the sketch with the roles of its tags. Raises ToolError."""
     return _Drawing(plan).whole()
 
 

@@ -2,7 +2,7 @@
 
 A string is a code of characters. If all rules read whole characters, a call of a rule ends between characters; so each
 rule is spelled by itself (``images.spellings``), and the result is again a grammar. An input without quotation marks is
-bare text up to the sentinel that ends it.
+bare text up to the tag's end.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _NO_TEXT = {
     Op.OPENED: "items that must differ",
     Op.FRESH: "items that must differ",
 }
-"""Operators that cannot occur in a string."""
+"""Operators of expressions that cannot be written in a string, and what they stand for in messages."""
 
 
 def json_input(sketch: Sketch, number: int, tool: Tool, whitespace: str) -> Json:
-    """An object whose member ``input`` is the text, as a string of JSON."""
+    """The format of a JSON object whose member ``input`` is the text of the tool, as a JSON string."""
     written = layout(whitespace)
     lead = concat(literal(b"{"), written.opened, literal(b'"input"'), written.colon, literal(b'"'))
     text = sketch.tag("", _grammar(_spelled(tool, json_code)), '"', "arguments", number, "json string")
@@ -44,7 +44,7 @@ def json_input(sketch: Sketch, number: int, tool: Tool, whitespace: str) -> Json
 
 
 def python_input(sketch: Sketch, number: int, tool: Tool) -> Json:
-    """The keyword argument ``input``, a literal in either quotation mark."""
+    """The format of the keyword argument ``input``, a string literal in either quotation mark."""
     ways = []
     for quote in "'\"":
         spelled = _grammar(_spelled(tool, partial(string_code, quote)))
@@ -62,7 +62,10 @@ def element_input(
     *,
     newlines: bool,
 ) -> Json:
-    """The parameter ``input``, bare. ``newlines``: on separate lines; ``excludes``: texts that it must not contain."""
+    """The format of the parameter ``input`` in a model's style, as bare text.
+
+    ``newlines``: the text stands on lines of its own. ``excludes``: texts that it must not contain.
+    """
     gap = _regular(layout(whitespace).opened)
     first, *rest = [style.before + "input" + style.after["string"][0], *style.after["string"][1:]]
     line = "\n" if newlines else ""
@@ -76,7 +79,7 @@ def element_input(
 
 
 def without(tool: Tool, parts: list[str]) -> Constraint:
-    """The texts of a custom tool's input that contain none of these."""
+    """A custom tool's input texts that contain none of ``parts``. Raises ToolError if these cannot be excluded."""
     assert tool.input is not None, "a custom tool has an input"
     texts = tool.input
     for part in parts:
@@ -91,7 +94,7 @@ def without(tool: Tool, parts: list[str]) -> Constraint:
 
 
 def check_texts(tool: Tool) -> None:
-    """Raise ToolError if the input of a custom tool has parts that cannot occur in a string."""
+    """Raise ToolError if the input of a custom tool has parts that cannot be written in a string."""
     texts = tool.input
     bodies = texts.rules.values() if isinstance(texts, Grammar) else ()
     for body in bodies:

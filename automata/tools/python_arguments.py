@@ -34,8 +34,10 @@ from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 def python_arguments(
     schema: dict[str, Any], pointer: str, budget: Budget | None
 ) -> Language | WrittenGrammar:
-    """The texts of the keyword arguments that ``schema`` allows. Raises the errors of ``json_schema``, with pointers
-    relative to ``pointer``; UnsupportedSchemaError for names that are not Python identifiers.
+    """The texts of the keyword arguments that ``schema`` allows.
+
+    Raises the errors of ``json_schema``, with pointers relative to ``pointer``; UnsupportedSchemaError also for names
+    that are not Python identifiers.
     """
     work = Work(budget)
     with placed(pointer):

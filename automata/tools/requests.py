@@ -1,8 +1,8 @@
 """Requests in OpenAI's format: tools, the tool choice, and the response format.
 
-Chat Completions have the response format in ``response_format``, the Responses API in ``text.format``. Fields in which
-servers take constraints of their own, and OpenAI's fields before ``tools``, are refused. All other fields of a request
-are ignored: they do not constrain the text.
+Chat Completions have the response format in ``response_format``, the Responses API in ``text.format``. Two kinds of
+fields are rejected: those in which servers take constraints of their own, and those that OpenAI had before ``tools``.
+All other fields of a request are ignored, because they do not constrain the text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _REFUSED = {
         )
     },
 }
-"""Fields that constrain the text and are not read: to ignore them would allow any text."""
+"""Fields that constrain the text but are not supported, and what to write instead. To ignore them would allow any text.
+"""
 
 
 @checked_but("reasoning", "special_tokens")
@@ -65,12 +66,15 @@ def from_openai(
 ) -> ToolConstraint:
     """The texts with which a model answers a request of OpenAI's Chat Completions or Responses API.
 
-    The fields ``tools``, ``tool_choice``, ``parallel_tool_calls``, and ``response_format`` or ``text.format`` are read.
-    Response formats are ``text``, ``json_object``, and ``json_schema``; with ``strict``, objects have only members that
-    the schema names. With both a response format and tools, a text either has the format or calls tools. ``format``:
-    the model's call format, as for ``tools``, required if there are tools or reasoning. The other parameters are also
-    those of ``tools``. Fields of the request that do not constrain the text are ignored; those in which servers take
-    constraints of their own (``guided_json``, ``structured_outputs``, ``grammar``, ...) are refused.
+    ``request``: a mapping, or an object with ``model_dump``. The fields ``tools``, ``tool_choice``,
+    ``parallel_tool_calls``, and ``response_format`` or ``text.format`` are read. Response formats are ``text``,
+    ``json_object``, and ``json_schema``; with ``strict``, objects have only members that the schema names. With both a
+    response format and tools, a text either has the format or calls tools. Fields of the request that do not constrain
+    the text are ignored; those in which servers take constraints of their own (``guided_json``, ``structured_outputs``,
+    ``grammar``, ...) are rejected.
+
+    ``format``: the model's call format, as for ``tools``; required if tools may be called or reasoning is not disabled.
+    The other parameters are also those of ``tools``.
 
     Raises ToolError, SchemaError, UnsupportedSchemaError and EmptyLanguageError with JSON pointers in the request;
     BudgetExceeded.

@@ -40,14 +40,14 @@ def tools(
     annotations, pydantic models. ``format``: the model's call format (``"llama"``, ``"hermes"``, ``"qwen_3_coder"``,
     ``"harmony"``, ...; docs/constraints/tools.md lists all). ``choice``: ``"auto"``, ``"none"``, ``"required"``, the
     name of the one tool to call, or one of OpenAI's objects, including ``allowed_tools``. ``parallel``: whether several
-    calls are allowed. ``reasoning``: ``"disabled"``; ``"enabled"``: the text starts inside reasoning, or with the start
-    of reasoning if the prompt does not open it; ``"auto"``: a block of reasoning may come first. ``any_order``: allow
-    arguments in any order, not only that of the schema. ``vocabulary``, ``special_tokens`` are those of
-    ``structural_tag``, ``whitespace`` that of ``json_schema``.
+    calls are allowed. ``reasoning``: ``"disabled"``; ``"enabled"``: the text starts inside the reasoning if the prompt
+    opens it, otherwise with the beginning of the reasoning; ``"auto"``: a block of reasoning may come first.
+    ``any_order``: allow arguments in any order, not only that of the schema. ``vocabulary`` and ``special_tokens`` are
+    those of ``structural_tag``, ``whitespace`` is that of ``json_schema``.
 
-    Raises ToolError with a JSON pointer in the list, for instance for a tool without a name or a repeated name, and for
-    an unknown choice or format; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas of
-    arguments, with pointers in the list; BudgetExceeded.
+    Raises ToolError for invalid tools, such as one without a name or two with the same name, with a JSON pointer into
+    the list, and for an unknown choice or format; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the
+    schemas of arguments, with pointers into the list; BudgetExceeded.
     """
     known = read_tools(tools, "#", budget)
     plan = Plan(
@@ -69,7 +69,7 @@ def tools(
 
 
 def read_reasoning(reasoning: Any) -> Reasoning:
-    """Check the option ``reasoning``."""
+    """The option ``reasoning``, checked. Raises ToolError."""
     if reasoning not in ("disabled", "enabled", "auto"):
         raise ToolError("reasoning", f"must be 'disabled', 'enabled' or 'auto', not {reasoning!r}")
     found: Reasoning = reasoning
@@ -77,7 +77,7 @@ def read_reasoning(reasoning: Any) -> Reasoning:
 
 
 def read_special(special_tokens: Any) -> Literal["token", "text", "both"]:
-    """Check the option ``special_tokens``."""
+    """The option ``special_tokens``, checked. Raises ToolError."""
     if special_tokens not in ("token", "text", "both"):
         raise ToolError("special_tokens", f"must be 'token', 'text' or 'both', not {special_tokens!r}")
     found: Literal["token", "text", "both"] = special_tokens
@@ -85,7 +85,7 @@ def read_special(special_tokens: Any) -> Literal["token", "text", "both"]:
 
 
 def planned(plan: Plan, delimiters: Delimiters, whitespace: str, source: str) -> ToolConstraint:
-    """The constraint of a plan."""
+    """The constraint that a plan describes. ``source``: its name in messages."""
     sketch, format = draw(plan)
     document, roles, places = sketch.finish(format)
     about = About(

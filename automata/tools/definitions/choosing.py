@@ -12,8 +12,10 @@ from tokenfst.errors import ToolError
 
 
 class Chosen(NamedTuple):
-    """The result of a tool choice. ``mode``: ``"none"``: no call; ``"auto"``: calls are optional; ``"required"``: at
-    least one; ``"forced"``: exactly one, of the one tool in ``tools``.
+    """What a tool choice means.
+
+    ``mode``: ``"none"``: no call; ``"auto"``: calls are optional; ``"required"``: at least one call; ``"forced"``:
+    exactly one call, of the one tool in ``tools``.
     """
 
     mode: Literal["none", "auto", "required", "forced"]
@@ -22,7 +24,7 @@ class Chosen(NamedTuple):
 
 
 def read_choice(choice: Any, tools: tuple[Tool, ...], place: str) -> Chosen:
-    """The meaning of a choice among ``tools`` at the position ``place``. Raises ToolError."""
+    """The meaning of ``choice`` among ``tools``. ``place``: its position, for errors. Raises ToolError."""
     numbers = tuple(range(len(tools)))
     if hasattr(choice, "model_dump"):
         choice = choice.model_dump(exclude_none=True)

@@ -36,7 +36,9 @@ _MORE = frozenset(
         "oneOf",
     }
 )
-"""Keywords that constrain members. An object schema with none of these and no properties has no members."""
+"""Keywords that constrain members. A schema with empty ``properties`` and without these keywords allows no members
+here.
+"""
 _EMPTY: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -44,10 +46,10 @@ _EMPTY: dict[str, Any] = {"type": "object", "properties": {}, "additionalPropert
 class Tool:
     """One tool.
 
-    ``place``: the position of its name. ``schema``: the schema of its arguments, which are an object; ``pointer``: the
-    position of that schema. A custom tool has no schema; ``input`` is the constraint of its text. ``target``: the
-    function or model, if there is one; ``read``: converts the JSON text of arguments to the values that the target
-    takes.
+    ``place``: the position of its name, for errors (for a function or model, its own position). ``schema``: the schema
+    of its arguments, which are an object; ``pointer``: the position of that schema. A custom tool has one text as its
+    argument, and ``input`` is the constraint of that text. ``target``: the function or model that the tool was made
+    from, if any; ``read``: converts the JSON text of arguments to the values that the target takes.
     """
 
     name: str
@@ -61,7 +63,9 @@ class Tool:
 
 
 def read_tools(given: Iterable[Any], root: str, budget: Budget | None) -> tuple[Tool, ...]:
-    """The tools of a list at position ``root``. Raises ToolError."""
+    """The tools of a list of definitions, functions and models. ``root``: the list's position, for errors. Raises
+    ToolError.
+    """
     found: list[Tool] = []
     places: dict[str, str] = {}
     for number, each in enumerate(given):
@@ -140,7 +144,7 @@ def _definition(fields: dict[Any, Any], pointer: str, budget: Budget | None) -> 
 
 
 def check_flag(value: Any, place: str) -> None:
-    """Raise ToolError unless a value is true, false or null; 0 and 1 are numbers."""
+    """Raise ToolError unless a value is true, false or null. The numbers 0 and 1 are not accepted."""
     if value is not None and not isinstance(value, bool):
         raise ToolError(place, f"must be true, false or null, not {shown(value)}")
 

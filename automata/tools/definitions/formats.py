@@ -1,7 +1,7 @@
 """How models write calls: a table with one row for each format.
 
 If xgrammar 0.2.8 has a format of the same name, the texts are those of ``xgrammar.get_model_structural_tag``, except
-for the differences in docs/constraints/tools.md. Mistral's format and the Python lists follow the models' own
+for the differences in docs/constraints/tools.md. Mistral's format and that of Python lists follow the models' own
 templates.
 """
 
@@ -18,11 +18,11 @@ _THINK = ("<think>", "</think>")
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning before an answer: ``begin`` text ``end``, then ``after``.
+    """How a model writes reasoning before an answer: ``begin``, the reasoning, ``end``, then ``after``.
 
-    ``excludes``: texts that it must not contain; ``loose``: it may contain them if reasoning is required. ``opened``:
-    if reasoning is required, the prompt ends with ``begin``. ``skipped``: the beginning of a text without reasoning.
-    ``bare_end``: ``end`` alone may replace the reasoning.
+    ``excludes``: texts that the reasoning must not contain. ``loose``: it may contain them if reasoning is required.
+    ``opened``: if reasoning is required, the prompt ends with ``begin``. ``skipped``: the beginning of a text without
+    reasoning. ``bare_end``: ``end`` alone may replace the reasoning.
     """
 
     begin: str = "<think>"
@@ -37,17 +37,18 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class CallFormat:
-    """One row of the table. A call is ``begin``, arguments, ``end``; ``{name}`` is the tool's name.
+    """One row of the table. A call is ``begin``, arguments, ``end``, where ``{name}`` stands for the tool's name.
 
-    ``style`` of the arguments: ``"json"``, a style of ``json_schema`` in structural tags, or ``"python"``. ``number``:
-    the pattern of a call's number, which follows ``begin``, and the text between it and the arguments. ``block``: the
-    texts around all calls, ``separator`` the text between two of them. ``trigger``: the beginning of calls in free
-    text, if that is not the block's beginning. ``lead``: the text before a block that is required; ``open``: such a
-    block is followed by free text. ``excludes``: texts that free text must not contain. ``layout``: calls in free text,
-    or one of the layouts that have their own functions in ``documents``. ``newlines``: a line break around a bare
-    string is not a part of it. ``bare``: the input of a custom tool is written as it is in place of the arguments.
-    ``tail``: a pattern of what may follow the arguments. ``stops``: ends that may be missing at the end of a text,
-    since they are end tokens.
+    ``style``: how arguments are written: ``"json"``, a style of ``json_schema`` in structural tags, or ``"python"``.
+    ``number``: the pattern of a call's number, which follows ``begin``, and the text between the number and the
+    arguments. ``block``: the texts before and after all calls; ``separator``: the text between two calls. ``trigger``:
+    the beginning of calls in free text, if that is not the block's beginning. ``lead``: the text before a block that is
+    required; ``open``: such a block is followed by free text. ``excludes``: texts that free text must not contain.
+    ``thinking``: how reasoning is written; ``None``: the format has none. ``layout``: ``"free"`` for calls in free
+    text, or a layout with its own functions in ``documents``. ``newlines``: a line break around a bare string is not a
+    part of the string. ``bare``: the input of a custom tool stands in place of the arguments, as it is. ``tail``: a
+    pattern of what may follow the arguments. ``stops``: ends that may be missing at the end of a text, because they are
+    end tokens.
     """
 
     name: str
@@ -70,7 +71,7 @@ class CallFormat:
 
     @property
     def begins(self) -> str:
-        """The beginning of calls in free text."""
+        """The text with which calls begin in free text, up to the tool's name."""
         return self.trigger or (self.block[0] if self.block else self.begin.partition("{name}")[0])
 
 
@@ -262,7 +263,7 @@ _OTHER_NAMES = {"hermes": "qwen_3", "pythonic": "python", "mistral_v13": "mistra
 
 
 def format_named(name: str) -> CallFormat:
-    """The row with a name. Raises ToolError, which lists the names."""
+    """The row of the format ``name``. Raises ToolError, which suggests similar names or lists all."""
     found = FORMATS.get(_OTHER_NAMES.get(name, name))
     if found is None:
         known = [*FORMATS, *_OTHER_NAMES]

@@ -1,4 +1,4 @@
-"""Positions of schemas: their errors get pointers into the list of tools, or into the request."""
+"""Positions of schemas: errors of a schema get pointers into the list of tools, or into the request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokenfst.errors import EmptyLanguageError, SchemaError
 
 @contextmanager
 def placed(place: str) -> Iterator[None]:
-    """Errors of a schema at position ``place`` get pointers that begin with it."""
+    """A context in which pointers of a schema's errors are relative to ``place``: their ``#`` is replaced by it."""
     try:
         yield
     except SchemaError as error:

@@ -1,7 +1,7 @@
 """Structural tags under construction, with the roles of their parts.
 
 A document is made of dicts, as in a request. The role of each tag, and the origin of each schema, are stored separately
-from the document: first by the identity of the dict, at last by its JSON pointer.
+from the document: during construction by the identity of the dict, in the end by its JSON pointer.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ Json = dict[str, Any]
 
 Kind = Literal["frame", "call", "arguments", "reasoning", "content"]
 Form = Literal["json", "python", "elements", "text", "json string", "python string"]
-"""The form of arguments. The last three are the input of a custom tool: as it is, and as the content of a string."""
+"""How arguments are written. The last three are forms of a custom tool's input: as it is, or as the content of a string
+of JSON or Python.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The role of a tag.
+    """What a tag is for.
 
-    ``"frame"``: text that is ignored, except for tags inside of it. ``"call"``: a call, whose text this is.
-    ``"arguments"``: the arguments of the enclosing call. ``begin`` and ``ends``: those of the tag. ``tool``: the called
-    tool; ``None`` if the content of the tag names it. ``form``: the content is the tool's arguments, in this form.
-    ``lead``: the length of the part of ``begin`` that precedes the call's own text.
+    ``kind``: ``"frame"``: its text is ignored, except for tags inside of it; ``"call"``: its text is that of a call;
+    ``"arguments"``: the arguments of the enclosing call; ``"reasoning"`` and ``"content"``: such text. ``begin`` and
+    ``ends``: those of the tag. ``tool``: the index of the called tool; ``None`` if a tag inside says it. ``form``: if
+    the content is the tool's arguments, how they are written. ``lead``: the length of the part of ``begin`` that
+    precedes the call's own text.
     """
 
     kind: Kind
@@ -41,11 +44,13 @@ class Role:
 
 @dataclass(slots=True)
 class Sketch:
-    """The parts of one document. ``origins``: the positions of the schemas, by their ids."""
+    """The roles and origins of the parts of one document. ``origins``: the positions of schemas, by the ``id()`` of
+    each.
+    """
 
     origins: dict[int, str] = field(default_factory=dict)
     roles: dict[int, Role] = field(default_factory=dict)
-    """Roles by the ids of tags."""
+    """The roles of tags, by the ``id()`` of each."""
     _kept: list[Json] = field(default_factory=list)
 
     def tag(
@@ -59,7 +64,7 @@ class Sketch:
         shown: str | None = None,
         lead: int = 0,
     ) -> Json:
-        """A tag with a role. ``shown``: the beginning of a call, if that is not the tag's beginning."""
+        """A tag whose role is recorded. ``shown``: the beginning of a call, if that is not the tag's beginning."""
         made = {"type": "tag", "begin": begin, "content": content, "end": end}
         ends = tuple(each.encode() for each in ([end] if isinstance(end, str) else end))
         self.roles[id(made)] = Role(
@@ -69,11 +74,11 @@ class Sketch:
         return made
 
     def frame(self, text: str) -> Json:
-        """A text that is ignored."""
+        """A tag of one text that parsing ignores."""
         return self.tag(text, constant(""), "")
 
     def finish(self, format: Json) -> tuple[Json, dict[str, Role], dict[str, str]]:
-        """The document of a format; the roles of its tags by pointer; the origins of its schemas by pointer."""
+        """The document of a format, the roles of its tags by pointer, and the origins of its schemas by pointer."""
         document: Json = {"type": "structural_tag", "format": format}
         roles, places = {}, {}
         for pointer, part in _parts(document, "#"):
@@ -86,7 +91,7 @@ class Sketch:
 
 
 def constant(text: str) -> Json:
-    """One text."""
+    """The format of one text."""
     return {"type": "const_string", "value": text}
 
 
@@ -106,7 +111,7 @@ def either(*elements: Json) -> Json:
 
 
 def wrapped(kind: Literal["optional", "star"], content: Json) -> Json:
-    """An optional or repeated format."""
+    """An ``optional`` or repeated (``star``) format."""
     return {"type": kind, "content": content}
 
 

@@ -1,7 +1,7 @@
 """Events of a text with calls while it arrives: pieces of content and reasoning, calls, and their arguments.
 
-The reader reports text and sentinels in order. Text is reported once it cannot become a part of a marker: last bytes
-that begin a marker are held back if some word continues with the rest of it. A call is reported as begun, with its
+The reader reports text and sentinels in order. Text is reported once it cannot become a part of a delimiter: last bytes
+that begin a delimiter are held back if some word continues with the rest of it. A call is reported as begun, with its
 name, when the automaton leads only to sentinels of one tool, each after fewer bytes than its tag's beginning has.
 
 Invariant: every event is true of all texts of the constraint that continue the text so far. The division of the text
@@ -26,13 +26,18 @@ from tokenfst.automata.tools.reading.replies import TagWithSentinels, ToolCall
 
 _LEADS = {"json string": b'{"input": "', "python string": b"input="}
 _ENDS = {"json string": b"}", "python string": b")"}
-"""The bytes that complete an object after the content of a string."""
+"""The bytes before the content of a string (``_LEADS``) and after it that make it an object of arguments."""
 _MOST_SENTINELS = 8
-"""Maximum number of different beginnings of one tool's calls; no format has more than three."""
+"""Maximum number of different beginnings of one tool's calls that a look-ahead considers; no format has more than
+three.
+"""
 
 
 class CallEvents:
-    """The events of one text; ``found`` has those that were not taken yet."""
+    """The events of one text. The reader calls a method for each piece of text and each sentinel.
+
+    ``found``: the events that were not taken yet.
+    """
 
     def __init__(self, tag: TagWithSentinels, walk: TextWithSentinels) -> None:
         self._tag, self._walk = tag, walk
@@ -66,14 +71,14 @@ class CallEvents:
     # --- what the reader comes to -----------------------------------------------------------------------
 
     def text(self, data: bytes) -> None:
-        """Take further text; ``settle`` then reports what is decided."""
+        """Read further text without reporting it yet; ``settle`` reports what is decided."""
         if self._text is not None:
             self._text.feed(data)
         elif not self._is_told:
             self._run += data
 
     def more(self, data: bytes) -> None:
-        """Further text without a sentinel: ``text`` and ``settle``."""
+        """Read a complete piece without a sentinel, and report what is decided: ``text`` and ``settle`` in one step."""
         text = self._text
         if isinstance(text, ArgumentsText):
             text.feed(data)
@@ -89,13 +94,13 @@ class CallEvents:
         self.settle()
 
     def over(self) -> None:
-        """End the events of the open arguments: nothing more of them is reported."""
+        """Report nothing more of the open arguments."""
         self.document = None
         if isinstance(self._text, ArgumentsText):
             self._text.is_over = True
 
     def settle(self) -> None:
-        """The end of a piece of the text: report what is decided."""
+        """Report what is decided at the end of a piece."""
         text = self._text
         if not self._roles and self._is_told:
             return  # the text ends inside of the call's beginning
@@ -106,7 +111,7 @@ class CallEvents:
                 self._begin_call(tool)
 
     def tag_begins(self, role: Role) -> None:
-        """The beginning of a tag was read."""
+        """Process the sentinel after the beginning of a tag with this role."""
         self.document = None
         if not self._roles:
             self._end_text(role.begin)
@@ -120,7 +125,10 @@ class CallEvents:
             self._begin_arguments(role)
 
     def tag_ends(self, role: Role, inner: bytes, call: ToolCall | None) -> None:
-        """The end of a tag was read. ``inner``: the text before it, since the last sentinel."""
+        """Process the sentinel after the end of a tag.
+
+        ``inner``: the text between the last sentinel and the tag's end. ``call``: the call that ends here, if any.
+        """
         self.document = None
         self._roles.pop()
         if role.kind in ("content", "reasoning"):
@@ -137,7 +145,7 @@ class CallEvents:
             self._text = self._plain = self._content()
 
     def close(self) -> None:
-        """The end of the text."""
+        """Process the end of the text."""
         if not self._roles:
             self._end_text(b"")
 
@@ -238,7 +246,7 @@ class CallEvents:
     # --- elements -------------------------------------------------------------------------------------
 
     def element_begins(self, elements: Elements) -> None:
-        """The beginning of an element's value."""
+        """Process the sentinel before an element's value."""
         around, element = self._values[-1], elements.last
         self._text = None
         if around.kind is None:
@@ -265,7 +273,7 @@ class CallEvents:
             ended.delimiter = delimiter
 
     def element_ends(self, sentinel: ElementEnd, value: Any) -> None:
-        """The end of an element."""
+        """Process the sentinel after an element with this value."""
         ended = self._values.pop()
         if ended.kind == "string":
             assert isinstance(self._text, GrowingText)

@@ -1,11 +1,11 @@
 """From parameters in a model's style to values: parses the text between sentinels.
 
-Sentinels mark where an element's value begins and where the element ends, and whether it is a string, JSON, or made of
-elements (``structural_tags.sentinels``). So a name is the text between the style's own markers, and the type of a value
-is never guessed: a bare text that could be a string or something else is something else.
+Sentinels mark where an element's value begins and where the element ends, and whether the value is a string, JSON, or
+made of elements (``structural_tags.sentinels``). So a name is the text between the style's own delimiters, and the type
+of a value is never guessed: a bare text that could be a string or a value of another type is the other value.
 
 A bare string is the text as it is written. If the schema lists the allowed strings, and white space may surround them,
-it is the shortest text that the schema allows.
+the value is the shortest text that the schema allows.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _SPACE = " \t\n\r"
 
 @dataclass(slots=True)
 class Element:
-    """An open element. ``written``: its name as in the text. ``after``: the text that follows the name. ``parts``: the
-    elements inside of it.
+    """An open element.
+
+    ``written``: its name as in the text; ``name``: the name without escapes. ``after``: the text that follows the name.
+    ``parts``: the names and values of the elements inside of it.
     """
 
     written: str
@@ -33,7 +35,7 @@ class Element:
 
 
 class Elements:
-    """The elements of one call. ``newlines``: a line break around a bare string is not a part of it."""
+    """The elements of one call. ``newlines``: a line break around a bare string is not a part of the string."""
 
     def __init__(self, style: Style, *, newlines: bool) -> None:
         self.style, self.newlines = style, newlines
@@ -41,11 +43,11 @@ class Elements:
 
     @property
     def last(self) -> Element:
-        """The element that was opened last."""
+        """The open element that was opened last."""
         return self._open[-1]
 
     def begin(self, text: str) -> None:
-        """The beginning of an element's value. ``text``: the text before it."""
+        """Open an element. ``text``: the text from the last sentinel to the element's value."""
         style, text = self.style, text.strip(_SPACE)
         if style.unnamed is not None and not text.startswith(style.before):
             self._open.append(Element("item", "item", text.removeprefix(style.unnamed)))
@@ -57,8 +59,9 @@ class Elements:
         self._open.append(Element(written, name, found + rest))
 
     def end(self, text: str, sentinel: ElementEnd) -> Any:
-        """The end of the last element: returns its value. ``text``: the text before it. Raises ValueError or
-        RecursionError for JSON that Python cannot read.
+        """Close the last element and return its value. ``text``: the text since the last sentinel.
+
+        Raises ValueError or RecursionError for JSON that Python cannot read.
         """
         element = self._open.pop()
         value: Any
@@ -74,7 +77,7 @@ class Elements:
         return value
 
     def values(self) -> dict[str, Any]:
-        """The members so far, by their names."""
+        """The values of the call's parameters so far, by name."""
         return dict(self._open[0].parts)
 
     def _string(self, text: str, sentinel: ElementEnd) -> str:

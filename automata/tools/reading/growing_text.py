@@ -1,8 +1,8 @@
 """Text between sentinels, reported in pieces as soon as it cannot become a part of a delimiter.
 
-``Delimiters`` says how many of the last bytes may begin one: only those after which some text of the constraint
-continues with the rest of it. ``GrowingText`` holds these back, and the bytes of an incomplete character.
-``ArgumentsText`` reports the parts of arguments instead of their text.
+``Delimiters`` computes how many of the last bytes may begin a delimiter: only bytes after which some text of the
+constraint continues with the rest of the delimiter. ``GrowingText`` holds these back, and the bytes of an incomplete
+character. ``ArgumentsText`` reports the parts of arguments instead of their text.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from tokenfst.errors import ConstraintError
 
 _decoder = getincrementaldecoder("utf-8")
 Held = Callable[[bytes], int]
-"""How many of a text's last bytes may be the beginning of a delimiter."""
+"""A function from a text to the number of its last bytes that may be the beginning of a delimiter."""
 
 
 class Delimiters:
-    """Computes how many of the last bytes of a text may be the beginning of a marker."""
+    """Computes how many of the last bytes of a text may be the beginning of a delimiter, at the current state of
+    ``walk``.
+    """
 
     def __init__(self, tag: TagWithSentinels, walk: TextWithSentinels) -> None:
         self._tag, self._walk = tag, walk
 
     def openings(self, text: bytes) -> int:
-        """For the beginnings of tags."""
+        """The number of last bytes that may be the beginning of a tag's beginning."""
         first, longest, prefixes = self._tag.openings
         match = first.search(text, max(0, len(text) - longest))
         while match is not None:
@@ -56,7 +58,7 @@ class Delimiters:
         return found
 
     def begun(self, text: bytes) -> int:
-        """For the beginnings of tags, at any position of the text."""
+        """The number of last bytes that are a prefix of some tag's beginning, whether a tag may begin there or not."""
         first, longest, prefixes = self._tag.openings
         found = (len(text) - match.start() for match in first.finditer(text, max(0, len(text) - longest)))
         return next((size for size in found if text[len(text) - size :] in prefixes), 0)
@@ -66,11 +68,11 @@ class Delimiters:
         return isinstance(sentinel, Role) and sentinel.begin == begin
 
     def closings(self, ends: Iterable[bytes]) -> Held:
-        """For the ends of a tag."""
+        """The function (``Held``) for the ends of a tag."""
         return self._ending([*filter(None, ends)], TagEnd)
 
     def stopping(self, delimiter: bytes) -> Held:
-        """For the end of an element."""
+        """The function (``Held``) for the end of an element."""
         return self._ending([delimiter], ElementEnd)
 
     def _ending(self, ends: list[bytes], kind: type[Sentinel]) -> Held:
@@ -88,7 +90,7 @@ class Delimiters:
 
 
 class GrowingText:
-    """A text that is reported in pieces. ``newlines``: without a line break at its beginning and end."""
+    """A text that is reported in pieces. ``newlines``: without a line break at its beginning and at its end."""
 
     def __init__(
         self,
@@ -107,11 +109,11 @@ class GrowingText:
         self.held = b""
 
     def feed(self, data: bytes) -> None:
-        """Further text."""
+        """Read further text without reporting it yet."""
         self.held += data
 
     def settle(self) -> int:
-        """Report the text that cannot be a part of a marker; return the number of bytes that may be."""
+        """Report the text that cannot be a part of a delimiter. Returns the number of last bytes that may be."""
         if not self.held:
             return 0
         held = self._delimiters(self.held)
@@ -127,7 +129,7 @@ class GrowingText:
         return held
 
     def end(self, delimiter: bytes) -> None:
-        """The text ended with this marker."""
+        """Report the rest of the text, which ends with ``delimiter``, without the delimiter."""
         assert self.held.endswith(delimiter), "a delimiter is held back"
         self.held = self.held[: len(self.held) - len(delimiter)]
         self._told(len(self.held) - (self._newlines and self.held.endswith(b"\n")))
@@ -139,7 +141,7 @@ class GrowingText:
         self.tell(data)
 
     def tell(self, data: bytes) -> None:
-        """Report whole characters; the bytes of an incomplete one are held back."""
+        """Report whole characters, and hold back the bytes of an incomplete one."""
         if self._begun:
             data = self._begun + data
         try:
@@ -151,7 +153,7 @@ class GrowingText:
 
 
 class ArgumentsText:
-    """Arguments in JSON or as Python literals; the text after them is not reported."""
+    """The text of arguments in JSON or as Python literals, of which events are reported; text after them is ignored."""
 
     def __init__(self, found: list[Event], path: tuple[Any, ...], *, python: bool = False) -> None:
         events = JsonEvents(path, followed=True, read_float=finite)
@@ -164,7 +166,7 @@ class ArgumentsText:
         self.is_over = False
 
     def feed(self, data: bytes) -> None:
-        """Further text."""
+        """Read further text, and report its events."""
         if self.is_over:
             return
         try:

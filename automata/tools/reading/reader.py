@@ -29,13 +29,14 @@ from tokenfst.errors import ConstraintError, ParseError
 
 _SHOWN = 40
 _AROUND = 80
-"""Bytes of context that a message shows before a position."""
+"""The number of bytes of context that a message shows before a position, and after it."""
 
 
 class ToolParser:
     """An incremental parser: call ``feed`` with each piece of the text, then ``finish``.
 
-    Created by ``constraint.parser()``. Not thread-safe. ``events`` receive everything that is parsed.
+    ``constraint.parser()`` creates it. Not thread-safe. ``events``: the recorded events; ``None`` unless ``tells`` is
+    set.
     """
 
     def __init__(self, tag: TagWithSentinels, *, tells: bool = False) -> None:
@@ -71,7 +72,8 @@ class ToolParser:
         """Parse the next piece of the text.
 
         Raises ParseError if no text of the constraint continues in this way, or if a complete call has arguments that
-        Python cannot represent. After an error nothing more is parsed.
+        Python cannot represent. After an error every call raises the same error again. Raises ConstraintError for a
+        lone surrogate, and after ``finish``.
         """
         data = piece if piece.__class__ is bytes else encode(piece)
         if data is None or self._is_over:

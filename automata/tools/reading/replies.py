@@ -1,4 +1,4 @@
-"""``ToolCall`` and ``ToolReply``: the result of parsing a text with tool calls, and the automaton that parses it."""
+"""``ToolCall`` and ``ToolReply``: the results of parsing a text with tool calls; and the automaton that parses it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tokenfst.errors import ConstraintError
 class ToolCall:
     """One call in a text.
 
-    ``arguments``: by name; for a custom tool ``{"input": text}``. ``raw``: the text of the call, from its beginning to
-    its end. ``tool``: the called tool.
+    ``name``: the tool's name. ``arguments``: values by name; for a custom tool ``{"input": text}``. ``raw``: the text
+    of the call, from its beginning to its end. ``tool``: the called tool.
     """
 
     name: str
@@ -37,10 +37,10 @@ class ToolCall:
         return None if self.tool is None else self.tool.target
 
     def call(self) -> Any:
-        """Call the function with these arguments, validated by its annotations; for a pydantic model, return the
-        instance.
+        """Call the tool's function with these arguments, validated by its annotations, and return its result.
 
-        Raises ConstraintError for a tool that was made from a definition, and the errors of the types' validators.
+        For a pydantic model, return the instance. Raises ConstraintError for a tool that was made from a definition,
+        and the errors of the types' validators.
         """
         if self.tool is None or self.tool.target is None or self.tool.read is None:
             raise ConstraintError(
@@ -60,7 +60,9 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """The contents of a text: ``content`` and ``reasoning`` are text, without calls and markers."""
+    """The contents of a text. ``content`` and ``reasoning``: text without calls and delimiters. ``calls``: the calls in
+    order.
+    """
 
     content: str
     reasoning: str
@@ -75,9 +77,9 @@ class ToolReply:
 
 @dataclass(slots=True)
 class TagWithSentinels:
-    """A structural tag with sentinels.
+    """A structural tag with sentinels: the automaton that parses texts, and what its sentinels mean.
 
-    ``source``: its origin, for messages. ``kinds``: for each tool, the value types of its parameters.
+    ``source``: its origin, for messages. ``kinds``: for each tool, by its index, the value types of its parameters.
     """
 
     automaton: ByteAutomaton
@@ -90,14 +92,18 @@ class TagWithSentinels:
     steps: dict[bytes, Role | Sentinel] = field(init=False)
     """The meaning of each sentinel: for a begin sentinel, the role of its tag."""
     begins: tuple[bytes, ...] = field(init=False)
-    """All strings with which tags begin."""
+    """All different texts with which tags begin."""
     openings: tuple[re.Pattern[bytes], int, frozenset[bytes]] = field(init=False)
-    """For the strings with which tags begin: first bytes, the greatest length, and all non-empty prefixes."""
+    """Of the texts with which tags begin: a pattern of their first bytes, the greatest length, and all non-empty
+    prefixes.
+    """
     ahead: dict[int, tuple[int, int] | None] = field(init=False, default_factory=dict)
-    """A cache by state: the tool whose call comes next, and the number of bytes before it; ``None`` if undetermined."""
+    """A cache by state: the index of the tool whose call comes next, and 1 if the call has already begun there,
+    otherwise 0; ``None`` if the tool is not determined.
+    """
     leading: dict[tuple[int, bytes], bool] = field(init=False, default_factory=dict)
-    """A cache by state and the bytes of a tag's beginning before it: whether some text continues with the rest
-    of it.
+    """A cache by state and the last bytes before it, which begin a tag's beginning: whether some text continues with
+    the rest of that beginning.
     """
 
     def __post_init__(self) -> None:

@@ -1,9 +1,9 @@
-r"""From the texts of arguments to Python values: JSON, and Python literals.
+"""From the texts of arguments to Python values: JSON, and Python literals.
 
 Literals in the layout of ``repr`` differ from JSON only in quotation marks, escapes and three words. ``read_python``
 rewrites them as JSON in one pass over their strings and words, ``PythonText`` does the same for a text that arrives in
-pieces, and one parser reads the values. Values that Python cannot represent are refused: integers with too many digits,
-brackets that are nested too deeply, and numbers that are not a finite float, such as ``1e999``.
+pieces, and one parser reads the values. Values that Python cannot represent are rejected: integers with too many
+digits, brackets that are nested too deeply, and numbers that are not a finite float, such as ``1e999``.
 
 Invariant: the texts are in the language of ``python_arguments``; other texts are not detected here. Cost: linear.
 """
@@ -19,15 +19,15 @@ from typing import Any
 _HEX = "[0-9a-fA-F]"
 _ESCAPE = rf"\\(?:[^xuU]|x{_HEX}{{2}}|u{_HEX}{{4}}|U{_HEX}{{8}})"
 _ESCAPED = re.compile(_ESCAPE + '|"', re.DOTALL)
-"""Characters and escapes that JSON strings write differently."""
+"""The escapes of a Python string, and the quotation mark that JSON must escape."""
 _TOKEN = re.compile(
     r"'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[^\s'\"=,:()\[\]{}]+=|True|False|None", re.DOTALL
 )
-"""A string, a name with the ``=`` or ``:`` after it, or a word."""
+"""A string, a name with the ``=`` after it, or one of the three words."""
 _PLAIN = {"'": re.compile(r"[^'\\\"]*"), '"': re.compile(r'[^"\\]*')}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _SHORT = {"a": "\\u0007", "v": "\\u000b", "'": "'", "x": "\\u00"}
-"""Escapes that JSON writes differently; an ``x`` is followed by two digits."""
+"""The beginnings of escapes that JSON writes differently, by their letter; two digits follow an ``x``."""
 
 
 def finite(text: str) -> float:
@@ -52,7 +52,7 @@ def read_json(text: str) -> Any:
 
 
 def read_python(text: str) -> dict[str, Any]:
-    """The values of keyword arguments by name. Raises ValueError or RecursionError, as ``read_json``."""
+    """The values of keyword arguments, by name. Raises ValueError or RecursionError, as ``read_json`` does."""
     found: dict[str, Any] = read_json(f"{{{_TOKEN.sub(_token, text)}}}")
     return found
 
@@ -78,8 +78,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class PythonText:
-    """Converts keyword arguments that arrive in pieces to JSON: ``feed`` returns what a piece adds to the object.
-    ``is_done``: the bracket that closes the call was read; nothing after it is converted.
+    """Converts keyword arguments that arrive in pieces to a JSON object.
+
+    ``is_done``: whether the bracket that closes the call was read; nothing after it is converted.
     """
 
     def __init__(self) -> None:
@@ -89,7 +90,7 @@ class PythonText:
         self._begun = self._number = False
 
     def feed(self, text: str) -> str:
-        """The next part of the object."""
+        """The JSON text that the next piece adds to the object."""
         found = [] if self._begun else ["{"]
         self._begun = True
         at = 0
