@@ -15,7 +15,7 @@ from tokenfst.errors import ConstraintError
 
 
 class Captured(ABC):
-    """A set of texts that may have a capture reading."""
+    """The base class of constraints that may have a reading, with their capture methods."""
 
     __slots__ = ("_capture_reader", "_reading")
 
@@ -30,16 +30,16 @@ class Captured(ABC):
 
     @abstractmethod
     def explain(self, text: str | bytes, *, prefix: bool = False) -> Any:
-        """Whether a text is in the constraint, or a prefix of one."""
+        """Whether a text is in the constraint (``prefix``: or is a prefix of such a text), with an explanation."""
 
     @property
     def reading(self) -> Reading | None:
-        """The parser of the constraint's named groups and rules; ``None`` if there are none."""
+        """How texts divide into named groups and rules; ``None`` if the constraint has no names."""
         return self._reading
 
     @property
     def has_temperature(self) -> bool:
-        """Whether a rule sets a sampling temperature (``matcher.temperature``)."""
+        """Whether a part of the constraint sets a sampling temperature (``matcher.temperature``)."""
         reading = self.reading
         return reading is not None and (
             reading.has_temperature or has_temperature(reading.start, reading.rules)
@@ -52,19 +52,23 @@ class Captured(ABC):
 
     @property
     def reader(self) -> Reader | None:
-        """The reader of captures; ``None`` if the constraint has none. Raises ConstraintError, BudgetExceeded."""
+        """The parser of captures, made on first use; ``None`` if the constraint has no reading.
+
+        Raises ConstraintError if captures are not defined, BudgetExceeded.
+        """
         if self._capture_reader is None and self.reading is not None:
             self._capture_reader = Reader(self.reading, self.budget)
         return self._capture_reader
 
     @checked_but("text")
     def captures(self, text: str | bytes, *, prefix: bool = False) -> Captures:
-        """The captures of the constraint's named groups and rules in ``text``: by name, in the order of their starts.
+        """The captures of the constraint's named groups and rules in ``text``: for each name, in the order of their
+        starts.
 
         If the text is ambiguous, the preferred parse is that of Perl and Python: earlier alternatives before later
         ones, greedy repetitions as long, lazy ones as short as possible, with decisions on the left first. ``prefix``:
-        ``text`` may be a prefix of a text. Then the preferred parse is the first of all remaining ones, captures may be
-        open (``end`` is ``None``), and later text may change it.
+        ``text`` may be a prefix of a text of the constraint. Then the preferred parse is the first of all that remain,
+        captures may be open (``end`` is ``None``), and later text may change them.
 
         Linear in the text if it has few parses. Raises ConstraintError for other texts, and if captures are not defined
         (patterns with look-around, left-recursive rules); BudgetExceeded.
@@ -75,8 +79,9 @@ class Captured(ABC):
         return self.captured([explained.text], whole=None if prefix else True)
 
     def captured(self, parts: Sequence[Part], *, whole: bool | None) -> Captures:
-        """``captures`` for input that is known to be a text (``whole``), a prefix of one (False), or either (None):
-        bytes, and tokens without bytes.
+        """``captures`` for input that is given in parts: bytes, and tokens without bytes.
+
+        ``whole``: the input is a complete text (True), a prefix of one (False), or either (None).
         """
         reader = self.reader
         if reader is None or not reader.names:

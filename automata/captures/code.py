@@ -4,7 +4,7 @@ It is Pike's machine, with a stack for rules. Counted repetitions are expanded, 
 body that may be empty, an instruction records the start of each repetition, because Python does not repeat a body after
 an empty match.
 
-Rejected: counters in the state of a thread, which save copies and create as many states.
+Rejected: counters in the state of a thread, which avoid the copies but create as many states.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 
 
 class Read(NamedTuple):
-    """Read a word of a leaf, then continue."""
+    """Read a word of a leaf, then continue at ``then``. ``longest``: whether longer words are preferred."""
 
     leaf: int
     longest: bool
@@ -41,20 +41,23 @@ class Read(NamedTuple):
 
 
 class ReadToken(NamedTuple):
-    """Read one token of a name, which has no bytes, then continue."""
+    """Read one token of a token name, which has no bytes, then continue at ``then``."""
 
     name: TokenName
     then: int
 
 
 class Split(NamedTuple):
-    """Continue with several threads, in order of preference."""
+    """Continue at each of ``ways`` with a thread of its own, in order of preference."""
 
     ways: tuple[int, ...]
 
 
 class Save(NamedTuple):
-    """The start or end of a group, or of a leaf that is parsed again (by its number)."""
+    """Save the position as a start (``begins``) or an end, then continue at ``then``.
+
+    ``name``: of a group, or the temperature in its place, or the number of a leaf that is parsed again.
+    """
 
     name: str | int | Temperature
     begins: bool
@@ -62,21 +65,21 @@ class Save(NamedTuple):
 
 
 class Enter(NamedTuple):
-    """Enter a rule, then continue; ``back`` is -1 for a tail call."""
+    """Enter a rule, and continue at ``back`` after it; ``back`` is -1 for a tail call."""
 
     rule: str
     back: int
 
 
 class Begin(NamedTuple):
-    """The start of a repetition of a body that may be empty."""
+    """Record that a repetition of a body that may be empty begins here."""
 
     bit: int
     then: int
 
 
 class Check(NamedTuple):
-    """The end of such a repetition: continue at ``on``, or at ``out`` if it was empty."""
+    """The end of such a repetition: continue at ``on``, or at ``out`` if the body was empty."""
 
     bit: int
     on: int
@@ -84,11 +87,11 @@ class Check(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """Return from a rule."""
+    """Return from a rule to the instruction after its call."""
 
 
 class Accept(NamedTuple):
-    """The end of the text."""
+    """Accept: the text is complete."""
 
 
 Instruction = Read | ReadToken | Split | Save | Enter | Begin | Check | Leave | Accept
@@ -99,9 +102,9 @@ _WHERE = "the repetitions around named groups"
 class Code:
     """The instructions of a reading.
 
-    ``leaves``: the automaton of each leaf; ``inner``: the readers of leaves that are parsed again, by the number of
-    their saved positions; ``entry``: the first instruction of each rule, and ``start`` of the text; ``counting``:
-    leaves that count tokens. Immutable; shared by threads.
+    ``leaves``: the automaton of each leaf. ``inner``: the code of each reading by which a leaf is parsed again, by the
+    number that ``Save`` has for the leaf. ``entry``: the first instruction of each rule; ``start``: that of the text.
+    ``counting``: leaves that count tokens. Immutable; shared by threads.
     """
 
     def __init__(self, reading: Reading, budget: Budget) -> None:

@@ -17,13 +17,16 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 Part = bytes | Callable[[TokenName], bool] | None
-"""A part of a text: bytes; a token without bytes, as a predicate on token names; or ``None`` at the end of a text
-token.
+"""A part of a text: bytes; a token without bytes, given as a predicate on token names; or ``None`` for the end of a
+text token.
 """
 
 
 class Reader:
-    """The reader of one constraint. Raises ConstraintError if its captures are not defined, BudgetExceeded."""
+    """The parser of captures of one constraint.
+
+    Raises ConstraintError if the captures of the reading are not defined, BudgetExceeded.
+    """
 
     def __init__(self, reading: Reading, budget: Budget) -> None:
         if reading.refusal:
@@ -39,9 +42,10 @@ class Reader:
         return Run(self.code)
 
     def captures(self, parts: Sequence[Part], *, whole: bool | None = None) -> Captures | None:
-        """The captures of a text that is given in parts; None if it is neither a text nor a prefix of one.
+        """The captures of a text that is given in parts; ``None`` if it has no parse.
 
-        ``whole``: True: only as a text of the constraint; False: only as a prefix of one; None: as a text if possible.
+        ``whole``: parse it only as a complete text (True), only as a prefix of one (False), or as a complete text if
+        possible, otherwise as a prefix (None).
         """
         saved = _best(self.code, parts, whole)
         data = b"".join(part for part in parts if isinstance(part, bytes))
@@ -53,7 +57,7 @@ class Reader:
         return found
 
     def closed(self, name: str | int, begin: int, end: int, data: bytes | bytearray) -> Iterable[Capture]:
-        """The captures of a pair of saved positions."""
+        """The captures that a saved start and end of ``name`` in ``data`` give."""
         return _of_span(self.code, name, begin, end, data, 0)
 
 

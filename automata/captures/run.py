@@ -2,9 +2,9 @@
 
 All parses of the text so far are followed in parallel, in order of preference (Pike; Thompson, "Regular Expression
 Search Algorithm", 1968; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009). A thread is an
-instruction that waits for a byte, a state in its leaf, a stack of rules, and the saved positions so far. Of two
-threads that differ only in their saved positions the first is kept: they have the same futures, in which the first
-would win.
+instruction that waits for a byte, a state in its leaf, a stack of rules, and the saved positions so far. Of two threads
+that differ only in their saved positions the first is kept: both have the same continuations, and the first thread
+would be preferred after each of them.
 
 Invariant: every thread can be completed to some text, so the first one is the preferred parse as far as known. Saved
 positions that all threads share are final: no continuation can change them.
@@ -36,20 +36,21 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded
 
 Saved = tuple[str | int | Temperature, bool, int, "Saved"] | None
-"""The saved positions of a thread, the last first: a name, whether it is a start, and the position; then the earlier
-ones.
+"""The saved positions of a thread, as a linked list with the last one first: a name, whether the position is a start,
+the position, and the earlier ones.
 """
 
 _WHERE = "the ways to read a text with captures"
 _Way = tuple[int, int, int, Saved]
 """A thread: an instruction that reads, a state in its leaf, a stack, and the saved positions."""
 _Bits = tuple[int, "_Bits"] | None
-"""The repeated bodies of a rule that started at this position, as bits; then those of the rule that called it.
-``None``: no body of these rules started here. A rule has bits of its own because it may call itself: the repetition of
+"""Which repeated bodies of a rule began at this position, as bits; then the same for the rule that called it.
+
+``None``: no body of these rules began here. A rule has bits of its own because it may call itself: the repetition of
 the inner call is not that of the outer one.
 """
 _Step = tuple[int, int, _Bits, Saved]
-"""An instruction, a stack, the bodies that started here, and the saved positions."""
+"""An instruction, a stack, the bodies that began at this position, and the saved positions."""
 
 
 class Run:
@@ -100,7 +101,7 @@ class Run:
                     self._wait(at, to, stack, saved)
 
     def token(self, is_one: Callable[[TokenName], bool]) -> None:
-        """Read a token without bytes. ``is_one``: whether the token belongs to a token name."""
+        """Read a token without bytes. ``is_one``: a function that says whether the token belongs to a token name."""
         ways, self._ways = self._ways, []
         self._seen.clear()
         self._waiting.clear()
@@ -128,11 +129,11 @@ class Run:
 
     @property
     def going_on(self) -> list[Saved]:
-        """The saved positions of each thread that continues."""
+        """The saved positions of each thread that waits for more text, in order of preference."""
         return [way[3] for way in self._ways]
 
     def all_saved(self) -> list[Saved]:
-        """The saved positions of each thread in order of preference; complete parses of the text first."""
+        """The saved positions of each thread in order of preference. A parse of the complete text comes first."""
         ended: list[Saved] = [] if self.ended == () else [self.ended]  # type: ignore[list-item]
         return ended + self.going_on
 
@@ -220,7 +221,9 @@ Listed = list[tuple[str | int | Temperature, bool, int]]
 
 
 def listed(saved: Saved, known: Saved = None) -> Listed | None:
-    """The saved positions in order, only those after ``known``; None if ``known`` is not among them."""
+    """The saved positions after ``known``, in the order in which they were made; ``None`` if ``known`` is not among
+    them.
+    """
     found: Listed = []
     while saved is not known:
         if saved is None:
@@ -231,7 +234,9 @@ def listed(saved: Saved, known: Saved = None) -> Listed | None:
 
 
 def shared(ways: Iterable[Saved], known: Saved = None) -> Listed | None:
-    """The common saved positions of all threads after ``known``; None if some thread does not contain ``known``."""
+    """The saved positions after ``known`` with which all threads begin; ``None`` if some thread does not contain
+    ``known``.
+    """
     lists = [listed(saved, known) for saved in ways]
     found: Listed = []
     if any(each is None for each in lists):

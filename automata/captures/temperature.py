@@ -1,8 +1,8 @@
-"""The sampling temperature that the rules which may read the next token set.
+"""The sampling temperature of the next token, which the rules that may read the token set.
 
-In every thread of a run, the next byte or token is read inside some nested rules. The innermost of them that sets a
-temperature counts. If threads differ, the highest temperature counts, as in llguidance. Threads in which no rule sets a
-temperature are ignored.
+In every thread of a run, some nested rules read the next byte or token. The innermost of them that sets a temperature
+counts. If threads differ, the highest temperature counts, as in llguidance. Threads in which no rule sets a temperature
+are ignored.
 
 Cost: the number of threads, and their saved positions since the start of the enclosing rule.
 """
@@ -15,7 +15,7 @@ from tokenfst.automata.captures.trees import Temperature
 
 
 def temperature_of(run: Run, data: bytes) -> float | None:
-    """The temperature after ``run`` has read ``data``; ``None`` if no rule sets one."""
+    """The temperature of the next token after ``run`` has read ``data``; ``None`` if no rule sets one."""
     found = [
         temperature
         for saved in run.going_on

@@ -5,8 +5,7 @@ before later ones, greedy repetitions prefer to continue, lazy ones prefer to st
 part without names is one ``Leaf``, which matches as much as possible, or as little as possible if it is lazy; its inner
 structure is irrelevant.
 
-Invariant: the words of a reading are those of its constraint, or a superset if it is only used on texts of the
-constraint.
+Invariant: the words of a reading are those of its constraint; or a superset, if it only parses texts of the constraint.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ class HasProgram(Protocol):
     """A constraint with a serialized form for the native core."""
 
     def program(self) -> Program:
-        """The program."""
+        """The constraint as a program, which the native core reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A word of an expression or of a constraint.
+    """A word of an expression or of a constraint, as one part without names.
 
-    ``longest``: whether longer or shorter words are preferred. ``inner``: readings by which the word itself is parsed
-    again, each independently.
+    ``longest``: whether longer words are preferred; otherwise shorter ones are. ``inner``: readings by which the word
+    is parsed again, each independently.
     """
 
     words: Expr | HasProgram
@@ -48,14 +47,14 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One of the parts, in order of preference."""
+    """One of the parts, of which earlier ones are preferred."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeat:
-    """``low`` to ``high`` repetitions of a part; ``greedy``: more are preferred."""
+    """``low`` to ``high`` repetitions of a part (``None``: no upper bound). ``greedy``: whether more are preferred."""
 
     part: Tree
     low: int = 0
@@ -65,14 +64,16 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """Takes the place of a name for a part that is not captured, but sets the sampling temperature of its tokens."""
+    """A temperature in place of a group's name: the part is not captured, but its tokens are sampled at this
+    temperature.
+    """
 
     temperature: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """A named part. ``ignored``: text that is excluded from the capture if the part ends with it."""
+    """A named part. ``ignored``: if the part ends with a word of this leaf, the capture ends before that word."""
 
     name: str | Temperature
     part: Tree
@@ -91,11 +92,11 @@ Tree = Leaf | Sequence | Choice | Repeat | Group | Call
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """A reading: ``start`` is the tree of complete texts, ``rules`` the trees that it calls, ``names`` the groups in
-    order.
+    """How the texts of a constraint are parsed.
 
-    ``refusal``: why texts cannot be parsed; only the names are known then, and whether some part sets a temperature
-    (``has_temperature``).
+    ``start``: the tree of complete texts. ``rules``: the trees that it calls, by name. ``names``: the names of captures
+    in order. ``refusal``: why texts cannot be parsed, or empty; if it is not empty, only the names and
+    ``has_temperature`` (whether some part sets a temperature) are known.
     """
 
     start: Tree
@@ -106,12 +107,14 @@ class Reading:
 
 
 def of(words: Expr, reading: Reading | None) -> Tree:
-    """The tree of a part that may have a reading without rules."""
+    """The tree of a part: that of its reading, which has no rules, or a ``Leaf`` if it has no reading."""
     return Leaf(words) if reading is None else reading.start
 
 
 def joined(start: Tree, readings: Iterable[Reading | None]) -> Reading | None:
-    """A tree composed of the trees of readings without rules; None if no part has one."""
+    """The reading of ``start``, which consists of the trees of ``readings`` without rules; ``None`` if no part has a
+    reading.
+    """
     known = [reading for reading in readings if reading is not None]
     if not known:
         return None
@@ -122,15 +125,13 @@ def joined(start: Tree, readings: Iterable[Reading | None]) -> Reading | None:
 
 
 def within(words: Expr | HasProgram, readings: Iterable[Reading | None]) -> Reading | None:
-    """The reading of a constraint whose words are among those of others (an intersection, a difference): each parses
-    the whole text.
-    """
+    """The reading of an intersection or a difference: each of ``readings`` parses the whole text independently."""
     known = tuple(reading for reading in readings if reading is not None)
     return joined(Leaf(words, inner=known), known)
 
 
 def names_of(start: Tree, rules: Mapping[str, Tree]) -> tuple[str, ...]:
-    """The names in a tree and in the rules that it calls, in order of occurrence."""
+    """The names of captures in a tree and in the rules that it calls, in order of occurrence."""
     found: dict[str, None] = {}
     entered: set[str] = set()
     stack = [start]

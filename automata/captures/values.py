@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Capture:
     """A part of a text that matched a named group or rule.
 
-    The bytes from ``begin`` to ``end``, which is ``None`` while the capture is open; ``data`` are these bytes, as far
-    as they are known.
+    ``begin``, ``end``: its positions in bytes; ``end`` is ``None`` while the capture is open. ``data``: the bytes
+    between them, as far as they are known.
     """
 
     name: str
@@ -20,14 +20,14 @@ class Capture:
 
     @property
     def text(self) -> str:
-        """The bytes as text. Raises UnicodeDecodeError if they are not valid UTF-8."""
+        """The captured bytes as text. Raises UnicodeDecodeError if they are not valid UTF-8."""
         return self.data.decode()
 
     @property
     def is_open(self) -> bool:
-        """Whether the capture may still grow."""
+        """Whether the capture has not ended yet."""
         return self.end is None
 
 
 Captures = dict[str, list[Capture]]
-"""Captures by name, in the order of the constraint; for each name in the order of their starts."""
+"""For each name, in the order of the constraint, its captures in the order of their starts."""

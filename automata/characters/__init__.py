@@ -1,7 +1,7 @@
-"""Character sets: conversion between code points and bytes (convention 1).
+r"""Character sets: conversion between code points and bytes (convention 1).
 
-A set of characters becomes a minimal deterministic automaton over its byte encoding. In UTF-8 that automaton has at
-most a few dozen states, whatever the set.
+A set of characters becomes a minimal deterministic automaton over its byte encoding. In UTF-8, "any character" takes 10
+states and ``\w`` a few hundred.
 
 Invariant: a word spells exactly one character. Cost: linear in the blocks of code points that a range cuts; tables of
 Unicode are made once in a process, in at most 0.3 s each.

@@ -31,7 +31,9 @@ def simple_fold(character: str) -> str:
 
 @lru_cache(maxsize=1)
 def cased_characters() -> tuple[_Codes, _Codes]:
-    """The characters that share their class with others, ascending, and their foldings."""
+    """The characters that differ from another one only in case, and their foldings: two int64 arrays, the first
+    ascending.
+    """
     folded = {
         code: ord(simple_fold(chr(code)))
         for code in range(sys.maxunicode + 1)
@@ -43,7 +45,7 @@ def cased_characters() -> tuple[_Codes, _Codes]:
 
 
 def with_other_case(ranges: Ranges) -> Ranges:
-    """The characters that equal some character of a set up to case."""
+    """The characters that differ from some character of a set at most in case."""
     if not ranges:
         return ranges
     cased, folded = cased_characters()

@@ -1,15 +1,14 @@
 r"""Character classes of Python's ``re``: the code points, and the shared expression for one of them.
 
-The idea: a class is a set of code points as ranges, exactly as ``re`` understands it, and one leaf of the
-expression graph: a byte set if it is ASCII (or the pattern is bytes), a word if it is one character,
-otherwise a minimal UTF-8 automaton. Equal classes are the same ``Expr`` object, for the life of the
-process.
+The idea: a class is a set of code points as ranges, exactly as ``re`` understands it, and one leaf of the expression
+graph: a byte set if it is ASCII (or the pattern is bytes), a word if it is one character, otherwise a minimal UTF-8
+automaton. Equal classes share one ``Expr`` object, while the cache has it.
 
-Exactness comes from asking the running Python, never from tables of our own. ``\d \w \s`` are what
-``re`` finds in a string of all code points. Ignoring case follows ``re``'s compiler: a character c is
-looked up as lower(c) among the lowered members of the class and their extra cases (``re._casefix``), with
-the interpreter's own mappings. Classes with members above U+FFFF that ignore case are matched by ``re``
-itself, against all code points: its compiler has rules of its own there.
+The sets are exact because the running Python is asked, and no tables of our own are used. ``\d \w \s`` are what ``re``
+finds in a string of all code points. Ignoring case follows ``re``'s compiler: a character c is looked up as lower(c)
+among the lowered members of the class and their extra cases (``re._casefix``), with the interpreter's own mappings.
+Classes with members above U+FFFF that ignore case are matched by ``re`` itself, against all code points: its compiler
+has rules of its own there.
 
 Cost: about 40 ms once for the string of all code points and 10-20 ms a category, when first needed; below half a
 millisecond for a new class; a dictionary look-up for a known one.
@@ -58,12 +57,12 @@ _CATEGORIES: dict[Any, tuple[str, bool]] = {
 }
 
 TEXT = 1 << 16
-"""Added to the flags of ``re`` where the pattern is a str: characters are code points and not bytes."""
+"""A flag besides those of ``re``: the pattern is a str, so characters are code points and not bytes."""
 
 # As plain ints: the operators of re.RegexFlag take microseconds.
 _IGNORECASE, _UNICODE, _DOTALL = int(re.IGNORECASE), int(re.UNICODE), int(re.DOTALL)
 _CLASS_FLAGS = TEXT | _IGNORECASE | _UNICODE | _DOTALL
-"""What of the flags decides the meaning of a class."""
+"""The flags on which the meaning of a class depends."""
 
 
 ClassItem = tuple[Any, Any]
@@ -76,7 +75,7 @@ def leaf(op: Any, argument: Any, flags: int) -> Expr:
 
 
 def members(op: Any, argument: Any, flags: int) -> Ranges:
-    """The code points (or bytes) of a class, surrogates included as ``re`` counts them."""
+    """The code points (or bytes) of a class; surrogates are included, as in ``re``."""
     return _members(op, tuple(argument) if op is IN else argument, flags & _CLASS_FLAGS)
 
 
@@ -87,7 +86,7 @@ def _leaf(op: Any, argument: Any, flags: int) -> Expr:
 
 @lru_cache(maxsize=4096)
 def character_set(ranges: Ranges, text: bool) -> Expr:
-    """The shared expression for one character out of ``ranges``: code points, or bytes if not ``text``."""
+    """The shared expression for one character of ``ranges``: code points if ``text`` is set, otherwise bytes."""
     if text:
         ranges = without_surrogates(ranges)
     if not ranges:
@@ -137,7 +136,7 @@ def _plain_member(op: Any, argument: Any, flags: int) -> Ranges:
 
 @lru_cache(maxsize=1)
 def every_character() -> str:
-    """All code points, surrogates included, in their order."""
+    """The string of all code points in ascending order, surrogates included."""
     codes = np.arange(MAX_CODE_POINT + 1, dtype="<u4")
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
 

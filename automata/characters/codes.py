@@ -1,10 +1,10 @@
 r"""Codes: how characters are spelled in bytes, and the deterministic automata of sets of spellings.
 
-The idea: UTF-8, ``\uXXXX`` and ``\n`` are all of one kind. A *form* writes a code point, less a base, as digits
-of mixed radix, one byte (or one of several) for a digit. A code is a set of forms; all their spellings together
-must be a prefix code. An automaton that steps by characters becomes one that steps by bytes: a state between two
-bytes is what each form can still write, cut into one part for each next digit. Parts of equal content are one
-state, bottom up, so what lies between two character states is minimal and acyclic by construction.
+The idea: UTF-8, ``\uXXXX`` and ``\n`` are all of one kind. A *form* writes a code point, less a base, as digits of
+mixed radix, one byte (or one of several bytes) for a digit. A code is a set of forms; all their spellings together must
+be a prefix code. An automaton that steps by characters becomes one that steps by bytes: a state between two bytes is
+what each form can still write, cut into one part for each next digit. Equal parts are one state, and states are made
+bottom up, so what lies between two character states is minimal and acyclic by construction.
 
 Cost: linear in the number of blocks that a range cuts, plus one table of (states, 256).
 """
@@ -26,15 +26,16 @@ from tokenfst.errors import BudgetExceeded
 _UNBOUNDED = (1 << 64) - 1
 
 Steps = tuple[tuple[int, int, int], ...]
-"""The steps of a state: disjoint, ascending ranges of code points, both ends included, each with the next state."""
+"""The transitions of a state: disjoint, ascending ranges of code points, both ends included, each with the next state.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
     """One way to spell the code points from ``least`` to ``greatest``.
 
-    ``digits[k][d]`` are the bytes that may represent the digit d at place k of the number ``code - base``; none if
-    that digit is not written in this way.
+    ``digits[k][d]`` are the bytes any of which may stand for the digit d at place k of the number ``code - base``; it
+    is empty if that digit is not written in this way.
     """
 
     least: int
@@ -44,7 +45,7 @@ class Form:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """For each place: how many code points share one digit there and all digits before."""
+        """For each place k: the number of code points that have the same digits up to place k."""
         sizes = [1]
         for digits in reversed(self.digits[1:]):
             sizes.append(sizes[-1] * len(digits))
@@ -60,9 +61,9 @@ def spell(
 ) -> Dfa:
     """The byte automaton of an automaton over characters, with every spelling of each character.
 
-    State k >= 1 does ``steps[k - 1]``; 1 is the start and 0 is dead. These states keep their numbers, and those
-    between two bytes follow. More than ``limit`` states, or ``seconds``, raise ``BudgetExceeded``. The result is trim
-    if the given automaton is, and each of its characters has a spelling.
+    State k >= 1 has the transitions ``steps[k - 1]``; 1 is the start and 0 is DEAD. These states keep their numbers,
+    and the states between two bytes follow. Raises ``BudgetExceeded`` for more than ``limit`` states or ``seconds``.
+    The result is trim if the given automaton is trim and each of its characters has a spelling.
     """
     made = _speller(tuple(forms)).spell(steps, _UNBOUNDED if limit is None else limit, seconds)
     if made is None:

@@ -65,7 +65,7 @@ GENERAL_CATEGORIES: Final[dict[str, str]] = {
     }.items()
     for name in (category, *names.split())
 }
-"""The category of each of its names (Unicode's PropertyValueAliases.txt)."""
+"""For each name of a general category, its short name (Unicode's PropertyValueAliases.txt)."""
 
 _FIXED: dict[str, Ranges] = {
     "Any": ((0, MAX_CODE_POINT),),
@@ -116,7 +116,7 @@ def _by_category() -> dict[str, Ranges]:
 
 @lru_cache(maxsize=64)
 def general_category(name: str) -> Ranges | None:
-    """The characters of a general category or a group of some; None if there is none of this name."""
+    """The characters of a general category, or of a group of categories such as ``L``; ``None`` for an unknown name."""
     category = GENERAL_CATEGORIES.get(name)
     if category is None:
         return None
@@ -127,7 +127,7 @@ def general_category(name: str) -> Ranges | None:
 
 @lru_cache(maxsize=64)
 def binary_property(name: str) -> Ranges | None:
-    """The characters of a binary property; None if it is not known."""
+    """The characters of a binary property; ``None`` for an unknown name."""
     if name == "Assigned":
         unassigned = general_category("Cn")
         return without_surrogates(negate(unassigned or ()))
@@ -143,8 +143,10 @@ def binary_property(name: str) -> Ranges | None:
 
 @lru_cache(maxsize=64)
 def script(name: str, *, extensions: bool = False) -> Ranges | None:
-    """The characters of a script, by its long or short name; with ``extensions``, those that are used in it, too. None
-    if there is none of this name. Underscores count for nothing.
+    """The characters of a script, by its long or short name; ``None`` for an unknown name.
+
+    ``extensions``: also the characters that the script uses besides its own (Script_Extensions). Underscores are
+    ignored.
     """
     if _SCRIPT.fullmatch(name) is None:
         return None

@@ -4,8 +4,8 @@ UTF-8 is a code of four forms (``codes``). "Any character" takes 10 states, ``\w
 forms and code points above U+10FFFF have no path. Rejected: splitting each range into sequences of byte ranges and
 determinizing their union, which creates states that ``spell`` shares from the beginning.
 
-The reverse, ``characters``, reads an automaton over bytes as one over characters: for each state at which a character
-may start, the targets of each lead byte and its continuations, as ranges.
+The reverse, ``characters``, converts an automaton over bytes to one over characters: for each state at which a
+character may start, the targets of each lead byte and its continuations, as ranges.
 
 Cost: linear in the number of blocks that a range cuts, plus one table of (states, 256); in reverse, linear in states ×
 64.
@@ -47,7 +47,7 @@ MULTIBYTE = (
 
 
 def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
-    """The union of the pairs, in any order and possibly overlapping."""
+    """The union of ranges, which may be in any order and overlap."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(pairs):
         if merged and low <= merged[-1][1] + 1:
@@ -58,7 +58,7 @@ def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def negate(ranges: Ranges, limit: int = MAX_CODE_POINT) -> Ranges:
-    """Everything from 0 to ``limit`` that is not in ``ranges``."""
+    """All numbers from 0 to ``limit`` that are not in ``ranges``."""
     gaps: list[tuple[int, int]] = []
     begin = 0
     for low, high in ranges:
@@ -107,7 +107,10 @@ def utf8_dfa(ranges: Ranges) -> Dfa:
 
 @dataclass(frozen=True)
 class Characters:
-    """A byte automaton by characters: its words that are valid UTF-8. State 1 is the start, 0 is dead."""
+    """A byte automaton converted to one over characters: its words are those that are valid UTF-8.
+
+    State 1 is the start, 0 is DEAD.
+    """
 
     steps: tuple[Steps, ...]
     """The transitions of each state k >= 1, at index k - 1."""
@@ -117,7 +120,9 @@ class Characters:
 
 
 def single_characters(dfa: Dfa) -> Ranges | None:
-    """The characters, if every word of ``dfa``, a trim automaton over bytes, is a single character; otherwise None."""
+    """The set of characters, if every word of ``dfa``, a trim automaton over bytes, is a single character; otherwise
+    None.
+    """
     [ends] = np.nonzero(dfa.accepting)
     return None if len(ends) != 1 or dfa.table[ends].any() else _single_characters(dfa)
 
@@ -131,10 +136,10 @@ def _single_characters(dfa: Dfa) -> Ranges | None:
 
 
 def characters(dfa: Dfa, limit: int | None = None, seconds: float = math.inf) -> Characters:
-    """The transitions of ``dfa``, a trim automaton over bytes, by complete characters.
+    """The automaton over characters of ``dfa``, a trim automaton over bytes.
 
-    More than ``limit`` ranges of characters raise ``BudgetExceeded("states")``, because that many states would spell
-    them. So does exceeding ``seconds``.
+    Raises ``BudgetExceeded("states")`` for more than ``limit`` ranges of characters, because that many states would
+    spell them, and ``BudgetExceeded("seconds")`` if it takes more than ``seconds``.
     """
     made = _native.characters(
         dfa.classes, dfa.table, dfa.accepting, dfa.start, (1 << 64) - 1 if limit is None else limit, seconds

@@ -1,7 +1,7 @@
 """Languages that are hard to write as patterns: quoted text, substrings, labels, members in any order, concepts.
 
-Each function returns a ``Language`` whose size is linear in the size of its input (taxonomies, substrings) or of its
-automaton (concepts).
+The functions for users return a ``Language`` whose size is linear in the size of their input (taxonomies, substrings)
+or of an automaton (concepts).
 
 Invariant: no label contains its separator, so a text is divided into labels in one way. Cost: linear in the input,
 apart from concepts, whose automaton is multiplied by that of the condition.

@@ -24,9 +24,9 @@ Ints = npt.NDArray[np.int64]
 class Classifier:
     """The classifier's tables.
 
-    ``table`` (states, byte classes): the next state if it is non-negative; otherwise -1 - k is outcome k. State 0 reads
-    the first byte. ``outcomes``: the class of each outcome; one more outcome, the last, is "no character". ``classes``
-    (128,): the class of each byte from 0x80 on.
+    ``table`` (states, byte classes): the next state if the entry is not negative; otherwise -1 - k stands for outcome
+    k. State 0 reads the first byte. ``outcomes``: the class of each outcome; one more outcome, the last, is "no
+    character". ``classes`` (128,): the class of each byte from 0x80 on.
     """
 
     table: Ints
@@ -36,7 +36,7 @@ class Classifier:
 
 @lru_cache(maxsize=1)
 def word_characters() -> npt.NDArray[np.bool_]:
-    r"""Which code points are word characters, as in ``\w``."""
+    r"""A read-only array of 0x110000 booleans: for each code point, whether it is a word character, as in ``\w``."""
     words = np.zeros(MAX_CODE_POINT + 1, np.bool_)
     for low, high in category("w", True):
         words[low : high + 1] = True
@@ -46,8 +46,9 @@ def word_characters() -> npt.NDArray[np.bool_]:
 
 @lru_cache(maxsize=16)
 def classifier(special: tuple[tuple[str, int], ...]) -> Classifier:
-    """The classifier: word characters beyond ASCII have class 1, others 0, and those in ``special`` their given
-    class.
+    """The classifier of characters beyond ASCII.
+
+    Word characters have class 1, other characters 0. ``special``: pairs of a character and its own class instead.
     """
     by_code = word_characters().astype(np.int64)
     for character, number in special:

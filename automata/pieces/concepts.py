@@ -2,9 +2,10 @@ r"""Concepts in text: words and phrases as symbols, and the texts whose symbol s
 
 A transducer reads text and writes the name of a concept where one of its forms ends (Aho and Corasick, "Efficient
 string matching", CACM 1975). Its state is the longest suffix of the text that is a prefix of a form *and starts where a
-form may start*. Failure links lead to the next shorter such suffix. With ``boundaries``, a form that begins (ends) with
-a word character matches only where no word character precedes (follows) it. The next character decides this, so the
-symbol of such a form is written when the next character, or the end of the text, has been read.
+form may start*. Failure links lead to the next shorter such suffix. With ``boundaries``, a form that begins with a word
+character matches only if no word character precedes it, and a form that ends with one only if none follows. The next
+character decides the latter, so the symbol of such a form is written when the next character, or the end of the text,
+has been read.
 
 ``language(a)`` is the composition with an automaton over symbols: a deterministic automaton over bytes whose states are
 pairs. The states record how much of a form has been read, so distances in tokens are exact. ``contains_all`` is an
@@ -12,10 +13,10 @@ intersection of one small automaton for each concept, with states built on deman
 
 Invariant: symbols are written in the order in which forms end. If several end at the same position, the longest comes
 first, and each concept is written once. Word characters are those of Python's ``\w``. Characters beyond ASCII are read
-through one classifier, which is shared by all states with the same continuations.
+through one classifier, which all states with the same continuations share.
 
 Cost of ``language``: the states of the transducer times those of the automaton, plus a few hundred states of the
-classifier for each different continuation. Rejected: forms as regular expressions with look-around, which say which
+classifier for each different continuation. Rejected: forms as regular expressions with look-around, which express which
 texts contain a concept but not in which order several occur; the bookkeeping of Appendix B in the ABS paper, which does
 not track partly read forms.
 """
@@ -43,32 +44,33 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
 
 Ints = npt.NDArray[np.int64]
 Forms = Mapping[str, Iterable[str]] | Iterable[str]
-"""Concepts by name with their forms; or words, each of which is a separate concept."""
+"""The forms of each concept, by the concept's name; or words, each of which is a concept with itself as its only form.
+"""
 
 _NONWORD, _WORD = 0, 1
 _TRANSDUCER = "the transducer of concepts"
 _PRODUCT = "concepts composed with an automaton over them"
 _PAIRS = 1 << 18
-"""Product entries that are computed between two checks of the clock."""
+"""The number of product entries that are computed between two checks of the clock."""
 
 
 class SymbolTables(Protocol):
     """A deterministic automaton over symbols.
 
-    ``table`` (states, symbols + 1): the last column is for all other symbols; state 0 is DEAD.
+    ``table`` has the shape (states, symbols + 1), and its last column is for all other symbols. State 0 is DEAD.
     """
 
     @property
     def symbols(self) -> Sequence[str]:
-        """The symbol names, in the order of the columns."""
+        """The names of the symbols, in the order of the table's columns."""
 
     @property
     def table(self) -> npt.NDArray[Any]:
-        """The next state for each state and symbol."""
+        """The next state for each state and symbol, of shape (states, symbols + 1)."""
 
     @property
     def accepting(self) -> npt.NDArray[np.bool_]:
-        """Which states accept."""
+        """For each state, whether it accepts."""
 
     @property
     def start(self) -> int:
@@ -76,7 +78,7 @@ class SymbolTables(Protocol):
 
 
 class Concepts:
-    """A transducer from text to concepts, made by ``concepts``. Immutable."""
+    """A transducer from text to the names of concepts; the function ``concepts`` makes it. Immutable."""
 
     @checked
     def __init__(
@@ -98,7 +100,7 @@ class Concepts:
 
     @checked
     def symbols(self, text: str) -> list[str]:
-        """The concepts of a text, in the order in which their forms end. Linear time."""
+        """The names of the concepts in a text, in the order in which their forms end. Linear time."""
         state, found = 0, list[int]()
         for character in text:
             read = self._classes.of(character)
@@ -110,13 +112,14 @@ class Concepts:
     def language(self, automaton: SymbolTables, budget: Budget | None = None) -> Language:
         """The texts (valid UTF-8) whose sequence of concepts ``automaton`` accepts.
 
-        Concepts that the automaton does not name are *anything else* to it. Text that is not part of a concept writes
-        no symbol. Raises ``BudgetExceeded`` if the product has more states or bytes than ``budget``.
+        A concept that the automaton does not name counts as any other symbol (the last column). Text that is not part
+        of a concept writes no symbol. Raises ``BudgetExceeded`` if the product has more states or bytes than
+        ``budget``.
         """
         return self.product(automaton, Deadline(budget or Budget(), _PRODUCT))
 
     def product(self, automaton: SymbolTables, deadline: Deadline) -> Language:
-        """``language`` for a caller that has one deadline for several steps."""
+        """``language``, within the deadline of a caller that has several steps."""
         others = len(automaton.symbols)
         columns = {name: number for number, name in enumerate(automaton.symbols)}
         steps = np.asarray(automaton.table, np.int64)
@@ -359,10 +362,11 @@ def concepts(
 ) -> Concepts:
     """The transducer of concepts given by their forms: ``concepts({"dog": ["dog", "dogs"], "cat": ["cat"]})``.
 
-    ``boundaries``: forms are whole words (``cat`` does not match in ``category``). ``ignore_case``: a letter matches
-    its upper, lower and title case. ``inflections``: a function whose results are added to each form; True adds the
-    English inflections of lemminflect (extra ``concepts``). Raises LabelError for a form that is empty, not valid
-    UTF-8, or in two concepts; ConstraintError if there are no concepts; BudgetExceeded.
+    ``boundaries``: whether forms are whole words (``cat`` does not match in ``category``). ``ignore_case``: whether a
+    letter matches its upper, lower and title case. ``inflections``: a function whose results are added to each form;
+    True adds the English inflections of lemminflect (extra ``concepts``). Raises LabelError for a form that is empty,
+    not valid UTF-8, or in two concepts; ConstraintError if there are no concepts; MissingDependencyError without
+    lemminflect; BudgetExceeded.
     """
     return _concepts(forms, Deadline(budget or Budget(), _TRANSDUCER), boundaries, ignore_case, inflections)
 
@@ -421,7 +425,8 @@ class _Chain:
 def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
     r"""The texts that contain all concepts in the given order, with any text before, between and after them.
 
-    ``options`` are those of ``concepts``. ``contains_in_order(["coffee", "cat"]) & regex(r".*\.")`` ends with a dot.
+    ``options`` are those of ``concepts``. The texts of ``contains_in_order(["coffee", "cat"]) & regex(r".*\.")`` also
+    end with a dot.
     """
     deadline = Deadline(budget or Budget(), _PRODUCT)
     found = _concepts(forms, deadline, **options)
@@ -434,7 +439,7 @@ def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) 
     """The texts that contain each concept at least once, in any order. ``options`` are those of ``concepts``.
 
     The result is an intersection of small automata. A search through sets of concepts finds which of its states are
-    live; it is practical for up to about six concepts. With more, expect ``BudgetExceeded``.
+    live. It is practical for up to about six concepts; with more, expect ``BudgetExceeded``.
     """
     deadline = Deadline(budget or Budget(), _PRODUCT)
     found = _concepts(forms, deadline, **options)

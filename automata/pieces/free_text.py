@@ -1,7 +1,7 @@
 """Free text that excludes some substrings: the text between tags and triggers.
 
-Deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975) that also check UTF-8;
-cached.
+The expressions are deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975) that also
+check UTF-8; they are cached.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ def text_without(
     is_delimiter: bool = False,
     across: bool = True,
 ) -> Expr:
-    """Texts that end with ``end``, end with none of the other ends before, and contain none of the delimiters and
-    excluded strings.
+    """The texts that end with ``end`` and contain none of the delimiters and excluded strings.
 
-    ``is_delimiter``: ``end`` is a delimiter, before which no other may end. ``across``: exclusions also apply to
-    occurrences that overlap ``end``.
+    They also do not end with any of ``other_ends``. ``is_delimiter``: ``end`` is itself a delimiter, before whose last
+    byte no delimiter may end. ``across``: whether exclusions also apply to occurrences that overlap ``end``.
     """
     ended = concat(Language.any_text().expr, literal(end))
     held = [concat(UNIVERSE, literal(each)) for each in other_ends]
@@ -64,10 +63,10 @@ def _machine(expr: Expr, budget: Budget) -> Expr:
 def dispatch(
     tags: tuple[tuple[bytes, Expr], ...], excludes: tuple[bytes, ...], loop: bool, budget: Budget
 ) -> Expr:
-    """Free text with tags: after the first tag in it follows the tag's expression, then free text again.
+    """Free text with tags: the expression of a tag follows each occurrence of the tag, then free text again.
 
-    Without ``loop``, the text ends after that expression. Free text may end anywhere and contains no tag and no
-    excluded string.
+    ``tags``: pairs of a tag and its expression. Without ``loop``, the text ends after the first expression. Free text
+    may end anywhere and contains no tag and no excluded string.
     """
     delimiters = tuple(sorted({tag for tag, _ in tags}))
     last = text_without(b"", delimiters, excludes, budget)

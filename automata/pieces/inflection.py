@@ -6,7 +6,7 @@ from tokenfst.errors import MissingDependencyError
 
 
 def english_inflections(word: str) -> list[str]:
-    """The inflected forms of a word as noun, verb, adjective or adverb; none for a phrase. Deterministic order.
+    """The inflected forms of a word as noun, verb, adjective or adverb, sorted; none for a phrase.
 
     Raises ``MissingDependencyError`` without lemminflect, which takes seconds to load.
     """

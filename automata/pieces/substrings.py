@@ -8,7 +8,7 @@ positions are determined by adjacent characters (``native/words/suffix_automaton
 Invariant: state 0 is DEAD, 1 the start, and the others are in breadth-first order of the bytes, so the numbering is
 deterministic.
 
-Cost: linear time and space. The automaton is passed to the core as a list of edges, 1.5 for each state, and is walked
+Cost: linear time and space. The core receives the automaton as a list of edges, 1.5 for each state, and walks it
 lazily; a dense table (``SparseDfa.table``) is built only for operations on complete machines (OpenFst, reversal,
 inverse images).
 
@@ -35,8 +35,9 @@ _SHOWN = 40
 
 
 class SparseDfa(Dfa):
-    """A ``Dfa`` stored as edges: ``edges`` are uint32 pairs (class, next state), those of state q from ``offsets[q]``
-    to ``offsets[q + 1]``.
+    """A ``Dfa`` that is stored as edges instead of a table.
+
+    ``edges`` are uint32 pairs (class, next state); those of state q are ``edges[offsets[q]:offsets[q + 1]]``.
     """
 
     __slots__ = ("_dense", "edges", "offsets")
@@ -88,7 +89,7 @@ def substring_of(text: str | bytes, words: bool = False, *, budget: Budget | Non
     r"""Every substring of ``text``, including the empty one and the whole text.
 
     For a str, substrings of complete characters, in UTF-8; for bytes, of bytes. With ``words`` (str only), substrings
-    that neither start nor end inside a word: between two characters that both match ``\w``.
+    neither start nor end inside a word, that is, between two characters that both match ``\w``.
 
     A deterministic automaton of at most 2n - 1 states for n bytes, in linear time. Raises ConstraintError for a lone
     surrogate and for ``words`` with bytes, BudgetExceeded("states").

@@ -10,8 +10,9 @@ Invariant: the text before a separator is one label. A label is rejected if it c
 prefix of the separator such that a separator could start inside it. So ``text.split(separator)`` recovers the labels.
 
 Rejected: a union of literals (a derivative of 100,000 of them is sorted at every step); dense tables of a minimal
-automaton (states times byte classes); for ``unique``, an automaton of sets (2^n states), or masks that forbid the first
-token of a used label (a label that shares the token is lost, and the used label with another tokenization is allowed).
+automaton (states times byte classes). For ``unique``: an automaton of sets (2^n states), and masks that forbid the
+first token of a used label (they also forbid another label that begins with this token, and allow the used label with
+another tokenization).
 
 Cost: sorting, then linear in the total length of the labels; 9 bytes for each arc and 13 for each state of the minimal
 automaton.
@@ -37,8 +38,8 @@ from tokenfst.errors import ArgumentTypeError, BudgetExceeded, ConstraintError, 
 Label: TypeAlias = str | bytes
 LeadingSpace: TypeAlias = Literal["none", "optional", "required"]
 Tree: TypeAlias = "Mapping[str, Tree] | Iterable[str | Mapping[str, Tree]] | None"
-"""A hierarchy: a mapping from names to the trees below them, or the names (and smaller trees) of one level; None:
-empty.
+"""A hierarchy: a mapping from names to the trees below them; or the names of one level, some of which may be such
+mappings; or None, which is the empty tree.
 """
 
 
@@ -48,9 +49,9 @@ def choices(
 ) -> Language:
     """Exactly one of ``labels`` (text in UTF-8).
 
-    ``leading_space``: whether one space precedes the label, as where a text continues after a word. Linear in the total
-    length, after sorting. Raises LabelError for an empty or repeated label and one with a lone surrogate,
-    ConstraintError if there are no labels, BudgetExceeded.
+    ``leading_space``: whether one space precedes the label, as it does where a text continues after a word: ``"none"``,
+    ``"optional"`` or ``"required"``. Linear in the total length, after sorting. Raises LabelError for an empty or
+    repeated label and one with a lone surrogate, ConstraintError if there are no labels, BudgetExceeded.
     """
     lexicon = _lexicon(labels, Deadline(budget or Budget(), "the labels"))
     source = f"choices of {counted(len(lexicon), 'label')}"
@@ -70,11 +71,11 @@ def multi_choice(
 ) -> Language:
     """``min`` to ``max`` of ``labels``, separated by ``separator``.
 
-    ``max=None``: no more than there are labels; without ``unique``, any number. With ``unique`` no label occurs twice.
-    States are created when they are reached. They contain the set of used labels, so ``expand()``, and queries that
-    visit all states, are practical for small sets only. Raises the errors of ``choices``; LabelError for a label that
-    contains the separator, or ends with a prefix of it such that the text could be split in two ways; ConstraintError
-    for an empty separator and for bounds that no selection satisfies.
+    With ``unique`` no label occurs twice. ``max=None``: all labels if they are unique, otherwise any number. States are
+    created when they are reached. They contain the set of used labels, so ``expand()``, and queries that visit all
+    states, are practical for small sets only. Raises the errors of ``choices``; LabelError for a label that contains
+    the separator, or ends with a prefix of it such that the text could be split in two ways; ConstraintError for an
+    empty separator and for bounds that no selection satisfies.
     """
     deadline = Deadline(budget or Budget(), "the labels")
     lexicon = _lexicon(labels, deadline)
@@ -136,7 +137,7 @@ def hierarchy(
 def hierarchy_labels(
     tree: Tree, separator: str = " > ", *, leaf_only: bool = False, budget: Budget | None = None
 ) -> list[str]:
-    """The paths of ``hierarchy`` as a list, for ``multi_choice`` and for reading results. Parents precede their
+    """The paths of ``hierarchy`` as a list, for ``multi_choice`` and for interpreting results. Parents precede their
     children.
 
     Linear in the output. Raises LabelError for an empty name, a name that occurs twice below one parent, and a name

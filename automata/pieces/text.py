@@ -1,7 +1,7 @@
-r"""The expressions of ``quoted_text``, ``unquoted_text``, ``text_until`` and the delimited lists.
+"""The expressions of ``quoted_text``, ``unquoted_text``, ``text_until`` and the delimited lists.
 
-They are used by functions (``groups``), and by named groups inside a pattern (``regex``). Parts are expressions, so
-lists may contain calls of a grammar's rules. All text is UTF-8.
+Functions (``groups``) and named groups inside a pattern (``regex``) use them. Parts are expressions, so lists may
+contain calls of a grammar's rules. All text is UTF-8.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PRINTABLE: Ranges = (
 
 
 def chunks(texts: Sequence[str]) -> Expr:
-    """A contiguous subsequence of chunks. Texts of UTF-8, none empty."""
+    """The concatenations of consecutive ``texts``, including the empty one. No text may be empty."""
     onward: Expr = EPSILON
     found = [onward]
     for text in reversed(texts):
@@ -61,7 +61,7 @@ def all_of(parts: Sequence[Expr]) -> Expr:
 
 
 def none_of(parts: Sequence[Expr]) -> Expr:
-    """The texts that are in none of the parts."""
+    """The texts (of UTF-8) that are in none of the parts."""
     return intersect(repeat(character_set(((0, MAX_CODE_POINT),), True)), complement(union(*parts)))
 
 
@@ -80,8 +80,9 @@ def _one(characters: str) -> Expr:
 
 @cache
 def quoted(quote: str) -> Expr:
-    r"""A text between two ``quote`` characters, without line breaks; each ``quote`` and backslash in it is escaped by a
-    backslash.
+    """A text between two ``quote`` characters, without line breaks.
+
+    A backslash escapes each ``quote`` and each backslash in it; it may escape other characters.
     """
     plain, escaped = _but(quote + "\\" + _LINE_BREAKS), concat(literal(b"\\"), _but(_LINE_BREAKS))
     return concat(literal(quote.encode()), repeat(union(plain, escaped)), literal(quote.encode()))
@@ -108,9 +109,10 @@ def _any_text() -> Expr:
 
 
 def until(stop: Expr, budget: Budget) -> Expr:
-    """Text up to and including the first position at which a word of ``stop`` ends: Σ*·S less Σ*·S·Σ+, Σ* all text.
+    """Text up to and including the first position at which a word of ``stop`` ends.
 
-    For a literal, a deterministic automaton (that of Knuth, Morris and Pratt, over UTF-8).
+    With Σ* for all text and S for ``stop``, that is Σ*·S less Σ*·S·Σ+. For a literal, a deterministic automaton (that
+    of Knuth, Morris and Pratt, over UTF-8).
     """
     ended = concat(_any_text(), stop)
     expr = intersect(ended, complement(concat(ended, ANY_BYTE, UNIVERSE)))

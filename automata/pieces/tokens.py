@@ -5,11 +5,11 @@ between two tokens, as it can require a byte. ``one_token(x)`` starts at a bound
 word of x between them; a special token, which has no bytes, is a separate letter. So a token sequence is in such a
 language if and only if some path through bytes and token classes matches it. No edge has precedence over another. (Koo,
 Liu and He, 2024, section 2.5.1, prefer ordinary edges to terminal labels and order the labels, and so lose sequences.)
-``&``, ``|``, ``+`` and repetition are those of languages: ``one_token().repeat(1, 20) & regex(".*")`` is text of at
-most 20 tokens.
+The operators ``&``, ``|``, ``+`` and repetition are those of all languages: ``one_token().repeat(1, 20) & regex(".*")``
+is text of at most 20 tokens.
 
 Front ends know bytes but no vocabulary: ``compile`` looks the names up. Queries that depend on the vocabulary (whether
-there is a word, what the shortest is) are not supported for such a language; ask the token automaton.
+there is a word, what the shortest word is) are not supported for such a language; ask the token automaton.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tokenfst.errors import ConstraintError, EmptyLanguageError
 __all__ = ["one_token", "special_token", "token_class"]
 
 TEXT_TOKEN: Expr = expression.one_token(expression.repeat(expression.ANY_BYTE, 1))
-"""Any text token: at least one byte, any bytes."""
+"""Any text token, whose bytes may be any, but not none."""
 
 PARAGRAPH_TOKEN: Expr = expression.one_token(
     expression.repeat(expression.byte_set(ALL_BYTES & ~(1 << ord("\n"))), 1)
@@ -36,9 +36,9 @@ PARAGRAPH_TOKEN: Expr = expression.one_token(
 def one_token(text: Language | None = None) -> Language:
     """One text token whose bytes are a word of ``text``; by default, any text token.
 
-    The bytes may be parts of characters; ``& Language.any_text()`` requires complete ones. Raises EmptyLanguageError if
-    no token could be a word of ``text``, ConstraintError if ``text`` itself constrains tokens. O(1) apart from that
-    check.
+    The bytes may be parts of characters; ``& Language.any_text()`` requires complete characters. Raises
+    EmptyLanguageError if no token could be a word of ``text``, ConstraintError if ``text`` itself constrains tokens.
+    O(1) apart from that check.
     """
     if text is None:
         return Language(TEXT_TOKEN, "one_token()")
@@ -60,7 +60,7 @@ def special_token(name: str) -> Language:
 
 @checked
 def token_class(name: str) -> Language:
-    """One token of the class whose ids are given by ``compile(..., token_classes={name: ids})``."""
+    """One token of the class ``name``, whose ids ``compile(..., token_classes={name: ids})`` gives."""
     return Language(expression.tokens(_named(name, special=False)), f"token_class({name!r})")
 
 

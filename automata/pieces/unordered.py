@@ -1,8 +1,8 @@
 """Members in any order, each at most once: command options, attributes of an element, members of an object.
 
 A dedicated kind of expression (``expression.unordered``) creates only those sets of used members that a text reaches.
-There are 2^n such sets for n members, but a text of k members visits k. So ``accepts``, masks and decoding are cheap
-for a thousand members, while ``determinize()``, ``expand()`` and other operations that need every state raise
+There are 2^n such sets for n members, but a text of k members visits k of them. So ``accepts``, masks and decoding are
+cheap for a thousand members, while ``determinize()``, ``expand()`` and other operations that need every state raise
 BudgetExceeded if there are too many sets.
 
 In grammars, ``expression.unordered`` accepts calls of rules as members.
@@ -32,11 +32,13 @@ def unordered(
 ) -> Language:
     """Sequences of members in any order, separated by words of ``separator``.
 
-    Each of ``required`` occurs exactly once, each of ``optional`` at most once, ``other`` any number of times; ``low``
-    to ``high`` members in total (``None``: any number). A str is the language of that one word. No member may have the
-    empty word (ConstraintError): omit an optional one instead. If a text is a word of several members, all readings are
-    kept. O(n) to construct. Reading a byte costs at most the number of members that match so far, computed once for all
-    sets of used members.
+    Each of ``required`` occurs exactly once, each of ``optional`` at most once, ``other`` any number of times; there
+    are ``low`` to ``high`` members in total (``None``: no upper bound). A str is the language of that one word. If a
+    text is a word of several members, all readings are kept.
+
+    O(n) to construct. Reading a byte costs at most the number of members that match so far, computed once for all sets
+    of used members. Raises ConstraintError for a member that has the empty word (make the member optional instead), and
+    for bounds that do not fit each other.
     """
     members = [_language(each) for each in (*required, *optional, *([] if other is None else [other]))]
     between = _language(separator)

@@ -1,7 +1,7 @@
 """Python calls and objects as text, and parsing of that text back to values without ``eval``.
 
-Invariant: parsing a text of the language gives the value whose text it is; nothing is evaluated. Cost: linear in the
-types and in the text.
+Invariant: a text of the language parses to the value that it denotes; nothing is evaluated. Cost: linear in the types
+and in the text.
 
 Read in this order: ``annotations`` (types to a model), ``literals``, ``objects`` (the model to rules), ``values`` (text
 to values by the same model).

@@ -1,8 +1,8 @@
 """Translation of annotations, dataclasses and signatures to a model of their Python text.
 
-One model has two readers: ``objects`` writes it as expressions, and ``values`` parses text by it, so both always agree.
-Classes and functions are ``Call`` nodes, one for each, completed from a worklist: they may refer to each other in any
-way, and long chains do not use Python's stack.
+Two modules use the same model, so they always agree: ``objects`` writes it as expressions, and ``values`` parses text
+by it. Classes and functions are ``Call`` nodes, one for each, completed from a worklist: they may refer to each other
+in any way, and long chains do not use Python's stack.
 
 Invariant of a finished model: every ``Call`` is complete, names are unique, and elements that must be hashable are.
 """
@@ -32,7 +32,9 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Scalar(Kind):
-    """A literal of ``type``: int, float, str or bytes; of a str, with ``content`` only."""
+    """A literal of ``type``, which is int, float, str or bytes. ``content``: the allowed strings of a str; ``None``:
+    all.
+    """
 
     type: type
     content: Language | None = None
@@ -40,7 +42,7 @@ class Scalar(Kind):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Constant(Kind):
-    """One value: an int, a bool, None, a str, bytes; or the member of an enum that ``name`` names."""
+    """One value: an int, a bool, None, a str or bytes; or, if ``name`` is not empty, the enum member with that name."""
 
     value: object
     name: str = ""
@@ -48,7 +50,7 @@ class Constant(Kind):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Items(Kind):
-    """Any number of ``item``: ``type`` is list, tuple, set or frozenset."""
+    """A collection of any number of ``item``. ``type``: list, tuple, set or frozenset."""
 
     type: type
     item: Kind
@@ -56,14 +58,14 @@ class Items(Kind):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Fixed(Kind):
-    """A tuple with these items."""
+    """A tuple of a fixed length, with the kind of each item."""
 
     items: tuple[Kind, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Pairs(Kind):
-    """A dict."""
+    """A dict of any number of keys and values."""
 
     key: Kind
     value: Kind
@@ -78,7 +80,10 @@ class Choice(Kind):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a call."""
+    """A parameter of a call.
+
+    ``optional``: whether it has a default. ``by_position``, ``by_name``: whether it may be passed so.
+    """
 
     name: str
     kind: Kind
@@ -110,7 +115,7 @@ _PAIRS = (dict, collections.abc.Mapping)
 
 
 class Reader:
-    """Reads annotations and callables; ``finish`` completes the model."""
+    """Translates annotations and callables to a model; ``finish`` completes it."""
 
     def __init__(self) -> None:
         self.calls: dict[int, Call] = {}
@@ -119,7 +124,7 @@ class Reader:
         self._hashed: list[tuple[Kind, str]] = []
 
     def finish(self) -> None:
-        """Complete all calls, then check hashability. Raises AnnotationError naming ``class.field``."""
+        """Complete all calls, then check hashability. Raises AnnotationError, which names ``class.field``."""
         while self._waiting:
             call = self._waiting.pop()
             call.parameters = tuple(self._parameters(call))
@@ -138,7 +143,7 @@ class Reader:
         return known
 
     def read(self, annotation: Any, where: str) -> Kind:
-        """Read an annotation, which occurs at ``where``."""
+        """The kind of an annotation. ``where``: its position, for errors. Raises AnnotationError."""
         if annotation is None or annotation is type(None):
             return Constant(None)
         if annotation is bool:

@@ -1,10 +1,10 @@
 r"""Python's literals as languages of their source text: numbers, strings, bytes.
 
-Numbers are written as ``repr`` writes them, and with any digits: no underscores, no other bases, no leading zeros. A
-string is in ``'`` or ``"``; each character is written as itself (unless it is a control character, the quotation
-mark or a backslash), as ``\n`` and the like, or as ``\xhh``, ``\uhhhh`` or ``\Uhhhhhhhh``, so that the texts of a
-language are its inverse image under that code (``images.spellings``). Left out, since ``repr`` writes none of them:
-octal escapes, ``\N{...}``, triple quotes, prefixes, concatenation. Surrogates are left out.
+Numbers are written as ``repr`` writes them, with any number of digits: no underscores, no other bases, no leading
+zeros. A string is in ``'`` or ``"``; each character is written as itself (unless it is a control character, the
+quotation mark or a backslash), as ``\n`` and the like, or as ``\xhh``, ``\uhhhh`` or ``\Uhhhhhhhh``, so that the texts
+of a language are its inverse image under that code (``images.spellings``). Left out, since ``repr`` writes none of
+them: octal escapes, ``\N{...}``, triple quotes, prefixes, concatenation. Surrogates are left out too.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ _HEX = tuple(bytes({digit[0], digit.upper()[0]}) for digit in (b"%x" % value for
 
 @cache
 def integer() -> Expr:
-    """An ``int`` in decimal digits."""
+    """The literals of an ``int``, in decimal digits."""
     return expression("0|-?[1-9][0-9]*")
 
 
 @cache
 def number() -> Expr:
-    """A ``float``, or the ``int`` that may replace it: ``-1.5``, ``1e-07``, ``3``. Infinities have no literal."""
+    """The literals of a ``float``, or of the ``int`` that may replace it: ``-1.5``, ``1e-07``, ``3``. Infinities have
+    none.
+    """
     return expression(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def string(content: Language | None = None) -> Expr:
-    """The literals of the texts in ``content``; ``None``: of all."""
+    """The literals of the texts in ``content``; ``None``: of all texts."""
     budget = Budget() if content is None else content.budget
     return union(
         *(
@@ -55,13 +57,13 @@ def string(content: Language | None = None) -> Expr:
 
 
 def string_of(text: str) -> Expr:
-    """The literals of one text, which holds no surrogate."""
+    """The literals of one text, which must not contain a surrogate."""
     return union(*(_quoted(quote, string_code(quote).word(text)) for quote in _QUOTES))
 
 
 @cache
 def byte_string() -> Expr:
-    """A ``bytes`` literal."""
+    """The literals of all ``bytes`` objects."""
     return _bytes(lambda quote: repeat(union(*(_byte(byte, quote) for byte in range(256)))))
 
 
@@ -72,7 +74,7 @@ def byte_string_of(data: bytes) -> Expr:
 
 @cache
 def string_code(quote: str) -> Code:
-    """The code of characters between quotation marks."""
+    """The code (``images.coding``) that spells the characters between two quotation marks ``quote``."""
     raw = tuple(b"" if code < 0x20 or chr(code) in ("\\", quote) else bytes([code]) for code in range(0x80))
     escape, zero = (b"\\",), (b"0",)
     return Code(

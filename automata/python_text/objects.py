@@ -1,10 +1,10 @@
 """Python objects as text: constructor calls of dataclasses, calls of functions, and values of any annotation.
 
-Annotations are read into a model (``annotations``). Here the model becomes a grammar with a rule for each class and
+Annotations are translated to a model (``annotations``). Here the model becomes a grammar with a rule for each class and
 function; it is a language if no class contains itself. ``parse`` reads text back by the same model (``values``), so
 text and value always agree.
 
-The layout is that of ``repr``, and fixed: ``, `` between items, ``: `` in dicts, no other white space; ``name=value``;
+The layout is fixed, that of ``repr``: ``, `` between items, ``: `` in dicts, no other white space; ``name=value``;
 ``(x,)`` for a tuple of one; ``set()`` and ``frozenset()`` for empty ones. Arguments are in the order of the signature.
 
 Cost: linear in the classes, fields and annotations.
@@ -48,7 +48,7 @@ _SHOWN = 40
 
 
 class PythonLanguage(Language):
-    """The language of the text of Python values. ``parse`` reads it back."""
+    """The language of the text of Python values. ``parse`` returns the value of a text."""
 
     __slots__ = ("_value_kind",)
 
@@ -57,16 +57,16 @@ class PythonLanguage(Language):
         self._value_kind = kind
 
     def parse(self, text: str | bytes) -> Any:
-        """The value of ``text``: instances are created by their constructors, calls are ``PythonCall`` values.
+        """The value of ``text``: constructors create instances, and calls of functions are ``PythonCall`` values.
 
-        Nothing is evaluated. Raises ConstraintError for text that is not in the language, or that Python's own parser
-        rejects; exceptions of a constructor propagate.
+        Nothing is evaluated, and functions are not called. Raises ConstraintError for text that is not in the language,
+        or that Python's own parser rejects; exceptions of a constructor propagate.
         """
         return _parse(self, self._value_kind, text)
 
 
 class PythonGrammar(Grammar):
-    """The grammar of the text of Python values whose classes contain themselves. ``parse`` reads it back."""
+    """The grammar of the text of Python values whose classes contain themselves. ``parse`` returns a text's value."""
 
     __slots__ = ("_value_kind",)
 
@@ -95,8 +95,9 @@ def python_object(
     position, the rest by keyword. ``defaults``: whether arguments that have a default may be omitted (``"any"``), are
     always written (``"write"``) or never (``"omit"``).
 
-    Returns a grammar if classes contain themselves, else a language. Raises AnnotationError naming ``class.field``,
-    EmptyLanguageError if every value would be infinite, BudgetExceeded.
+    Returns a grammar if classes contain themselves, else a language. Raises AnnotationError, which names
+    ``class.field``; EmptyLanguageError if every value would be infinite; ConstraintError for invalid options;
+    BudgetExceeded.
     """
     reader = Reader()
     kind = reader.read(annotation, _name(annotation))
@@ -111,10 +112,10 @@ def python_calls(
     defaults: Defaults = "any",
     budget: Budget | None = None,
 ) -> PythonLanguage | PythonGrammar:
-    """Calls of any of ``functions``, by their annotated signatures: a set of tools.
+    """The source text of calls of any of ``functions``, by their annotated signatures.
 
-    ``parse`` returns a ``PythonCall`` for a function, an instance for a class. Arguments and errors as in
-    ``python_object``.
+    ``parse`` returns a ``PythonCall`` for a function, and an instance for a class. The other parameters and the errors
+    are those of ``python_object``; ConstraintError also if there are no functions.
     """
     reader = Reader()
     targets = list(functions)

@@ -1,14 +1,14 @@
-"""Parsing of Python text to values without ``eval``: the standard parser's tree, matched against the model of
-annotations.
+"""Parsing of Python text to values without ``eval``: the syntax tree of Python's own parser, matched against the model
+of annotations.
 
-Names are looked up only in the model: a name in the text is a class, function or enum member of it, or the text is
-rejected. Values are those that ``eval`` would give: literals as they are written (an int where a float is allowed stays
-an int), duplicates in a set or dict dropped in the same way, constructors called with the same arguments in the same
-way. Functions are not called.
+Names are looked up only in the model: a name in the text is a class, function or enum member of the model, or the text
+is rejected. Values are those that ``eval`` would give: literals as they are written (an int stays an int where a float
+is allowed), duplicates in a set or dict dropped in the same way, constructors called with the same arguments in the
+same way. Functions are not called.
 
-Cost: linear in the tree times the options of a union, since a node is read as each kind once. The algorithm is a loop
-over generators, so deep text does not use Python's stack. ``ast.parse`` itself rejects more than 200 nested brackets,
-and integers of more than 4,300 digits (``sys.set_int_max_str_digits``).
+Cost: linear in the tree times the options of a union, since a node is matched against each kind once. The algorithm is
+a loop over generators, so deep text does not use Python's stack. ``ast.parse`` itself rejects more than 200 nested
+brackets, and integers of more than 4,300 digits (``sys.set_int_max_str_digits``).
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from tokenfst.errors import ConstraintError
 
 _Reading = Generator[tuple[ast.expr, Kind], Any, Any]
 _NO = object()
-"""The node is not of that kind."""
+"""The result for a node that does not match a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonCall:
-    """A parsed call: ``call()`` executes it."""
+    """A parsed call of a function, which has not been executed. ``call()`` executes it."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
     def __call__(self) -> Any:
-        """The return value of the function."""
+        """Call the function with the parsed arguments, and return its result."""
         return self.function(*self.args, **self.kwargs)
 
 
 def read_value(text: str, kind: Kind) -> Any:
     """The value of a text that is a word of ``kind``.
 
-    Raises ConstraintError if Python's own parser rejects the text. Exceptions of a constructor propagate.
+    Raises ConstraintError if Python's own parser rejects the text. Exceptions of constructors propagate.
     """
     try:
         root = ast.parse(text, mode="eval").body

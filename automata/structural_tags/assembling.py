@@ -1,5 +1,7 @@
-"""Combines the parts of a tag: a language, or a grammar that becomes a program in one traversal if JSON Schema made all
-its rules. A tag adds one expression that calls them: free text and markers, none of which is empty.
+"""Combines the constraints of a tag's parts to one: a language, or a grammar.
+
+If JSON Schema made all rules, the grammar becomes a program in one traversal. A tag adds one expression that calls
+these rules: free text and delimiters, none of which is empty.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ _START = "start"
 
 
 class Makers(NamedTuple):
-    """The classes of the result, or functions with the same parameters."""
+    """The classes of the results, or functions with the same parameters.
+
+    ``written``: for grammars all of whose rules JSON Schema made.
+    """
 
     language: Callable[..., Language] = Language
     grammar: Callable[..., Grammar] = Grammar
@@ -30,7 +35,7 @@ PLAIN = Makers()
 
 
 class Parts(Assembly):
-    """Combines the parts, and records which rules may have the empty word."""
+    """An ``Assembly`` that records which rules may have the empty word, and returns the classes of ``makers``."""
 
     def __init__(self, budget: Budget | None = None, makers: Makers = PLAIN) -> None:
         super().__init__(budget)

@@ -1,11 +1,11 @@
 """From formats to expressions: the words of each format, followed by the text that closes it.
 
-``assembling`` combines the contents: the result is a language if all of them are. ``free_text`` makes free text,
-``token_text`` makes runs of tokens, ``xml_writing`` writes JSON Schemas in other styles.
+``assembling`` combines the contents: the result is a language if all of them are languages. ``free_text`` makes free
+text, ``token_text`` makes runs of tokens, ``xml_writing`` writes JSON Schemas in other styles.
 
 Let u be free text that stays open, U_t free text up to a trigger t, T_t what may follow t, and S the union of all U_t
 T_t. ``triggered_tags`` is S* u; with ``stop_after_first`` it is u | S, with ``at_least_one`` S₁ S* u, where S₁ is the
-union of all t T_t. Inside of a tag, its ends are markers too, and u extends to the first of them.
+union of all t T_t. Inside of a tag, its ends are delimiters too, and u extends to the first of them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from tokenfst.errors import PatternError, StructuralTagError
 
 
 class Builder:
-    """Builds one structural tag."""
+    """Builds the constraint of one structural tag."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Builder:
         """A cache by the ids of schemas or formats."""
 
     def build(self, format: Format) -> Expr:
-        """The words of the whole tag."""
+        """The words of the whole tag, including those that an end token of the vocabulary ends."""
         return union(self.expr(format, OPEN), stopping(self, format))
 
     def finish(self, expr: Expr, source: str) -> Language | Grammar:
@@ -130,7 +130,7 @@ class Builder:
         return token_expr(self.delimiters.token(format.token))
 
     def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
-        """The constraint of a format that is a language by itself; built once."""
+        """The constraint of a format that contains no other format, built once."""
         key: Hashable = id(format)
         if isinstance(format, JsonSchema):
             how = format.style, format.any_order, format.max_whitespace, format.excludes
@@ -303,7 +303,7 @@ class Builder:
         return at_once, concat(text, at_once), text
 
     def separated(self, format: Separated) -> tuple[Expr, Expr]:
-        """A tag, and the separator between two tags; EMPTY if there is at most one."""
+        """The expression of a tag, and that of the separator between two tags; EMPTY if there is at most one tag."""
         tag = union(*map(self._limited, format.tags))
         if format.stop_after_first:
             return tag, EMPTY
@@ -312,12 +312,12 @@ class Builder:
     # --- end tokens -----------------------------------------------------------------------------------
 
     def stopped(self, tag: Tag) -> Expr:
-        """A tag's beginning and content, if an end token may end it; otherwise EMPTY."""
+        """The words of a tag whose end is an end token of the vocabulary; EMPTY if it has no such end."""
         last = self._stopped(tag.content, tag.ends)
         return last if last is EMPTY else concat(self._delimiter(tag.begin, f"{tag.pointer}/begin"), last)
 
     def stopped_behind_triggers(self, format: Triggered | TokenTriggered) -> Expr:
-        """Tags in free text, the last of which ends with an end token; EMPTY if that is not allowed."""
+        """Free text with tags, the last of which ends with an end token; EMPTY if no tag may end so."""
 
         def after(rule: Rule) -> Expr:
             if rule.ends is None:

@@ -1,8 +1,8 @@
 """``Closing``: the strings that end a content. They are the ends of the enclosing tag.
 
 A content and the text after it are built together, since the first end that appears in free text closes it. A
-``Closing`` is passed down to the position where a content ends; there free text extends to the first end. Free text at
-other positions of the same content only must not contain an end.
+``Closing`` is passed down to the position where a content ends; there free text extends to the first end. At other
+positions of the same content, free text only must not contain an end.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from tokenfst.automata.structural_tags.special_tokens import Delimiters, Spelled
 class Closing:
     """The ends of a content.
 
-    ``delimiters``: the ends as sequences. ``tokens``: the ends that are one token. ``avoided``: texts that free text
-    must not contain because of them. ``other``: ends that are not markers of free text, including the empty end.
-    ``here``: the content ends here, so an end follows. ``stops``: an end token is one of the ends.
+    ``delimiters``: the ends as sequences of bytes and special tokens. ``tokens``: the ends that are one token.
+    ``avoided``: texts that free text must not contain because of the ends. ``other``: ends that do not close free text,
+    including the empty end. ``here``: whether the content ends here, so that an end follows. ``stops``: whether an end
+    token of the vocabulary is one of the ends.
     """
 
     delimiters: tuple[Spelled, ...] = ()
@@ -33,7 +34,7 @@ class Closing:
 
     @property
     def expr(self) -> Expr:
-        """The text after the content: one of the ends, or nothing."""
+        """The text after the content: one of the ends; the empty text if the content does not end here."""
         if not self.here:
             return EPSILON
         others = () if self.other is None else (self.other,)
@@ -46,11 +47,11 @@ class Closing:
 
 
 OPEN = Closing()
-"""No end closes the content."""
+"""The closing of a content that has no ends."""
 
 
 def read_closing(ends: Iterable[Delimiter], delimiters: Delimiters, pointer: str) -> Closing:
-    """The ends of a tag."""
+    """The closing of a tag with these ends, at a part of the content that ends it (``here``)."""
     found: list[Spelled] = []
     tokens: set[TokenName | bytes] = set()
     avoided: list[bytes] = []

@@ -1,9 +1,9 @@
 """Tags that end with an end token of the vocabulary, which also ends the whole text.
 
 An end token is allowed where a text is complete; it is not a letter of a language. So the words of such a tag are of
-two kinds: those with another end after the content, which may be followed by more text, and those that consist of the
-beginning and the content only, which nothing may follow. This module collects the second kind. It exists only if the
-tag can be the last part of the whole: everything that the format requires after it must allow the empty text.
+two kinds: those with another end after the content, which more text may follow, and those that consist of the beginning
+and the content only, which nothing may follow. This module collects the second kind. A tag has such words only if it
+can be the last part of the whole text: everything that the format requires after it must allow the empty text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def stopping(builder: Builder, format: Format) -> Expr:
-    """The words of a format that end with a tag's end token; EMPTY if there are none."""
+    """The words of a format whose last tag an end token of the vocabulary ends; EMPTY if there are none."""
     if isinstance(format, Tag):
         return builder.stopped(format)
     if isinstance(format, Or):

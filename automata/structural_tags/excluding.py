@@ -40,7 +40,7 @@ class _Members(Members):
 
 
 class Excluding(OwnMembers):
-    """Writes JSON whose strings do not contain these texts."""
+    """Writes JSON whose strings do not contain the texts in ``excludes``."""
 
     of_objects = _Members
 
@@ -53,7 +53,7 @@ class Excluding(OwnMembers):
         self._held = concat(quote, held(excludes), quote)
 
     def kept(self, text: Expr) -> Expr:
-        """The JSON strings that contain no excluded text."""
+        """The JSON strings in ``text`` that contain no excluded text."""
         return with_word(intersect(text, complement(self._held)), self.work) if text is not EMPTY else EMPTY
 
     def scalars(self, value_set: ValueSet, where: str) -> Expr:
@@ -65,7 +65,7 @@ class Excluding(OwnMembers):
 
 
 def held(excludes: Sequence[bytes]) -> Expr:
-    """All texts that contain an excluded text."""
+    """All texts that contain at least one of ``excludes``."""
     return concat(UNIVERSE, union(*map(literal, excludes)), UNIVERSE)
 
 

@@ -1,14 +1,14 @@
 """Free text between delimiters: text without delimiters and excluded strings, and text up to the first delimiter.
 
-Let Σ* be all texts, P the delimiters and E the excluded strings. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to
-and including a delimiter p that is the first of all delimiters by where it ends is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; if p
-ends the text for good, less Σ*EΣ*p instead, because an end may be excluded from the text before it. All of these are
-regular: deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975) that also check
-UTF-8. The texts up to first delimiters are prefix-free, so the end of free text is unambiguous.
+Let Σ* be all texts, P the delimiters and E the excluded strings. Text that stays open is Σ* less Σ*(P|E)Σ*. Consider
+the text up to and including a delimiter p that ends before any other delimiter does. It is Σ*p less Σ*PΣ⁺ and less
+Σ*EΣ*. If p ends the free text for good, it is less Σ*EΣ*p instead, because an end may be excluded from the text before
+it. All of these are regular: deterministic automata of Aho and Corasick's kind ("Efficient string matching", CACM 1975)
+that also check UTF-8. The texts up to first delimiters are prefix-free, so the end of free text is unambiguous.
 
-A delimiter with special tokens is recognized by them: free text has none, so the text before the first token of the
-delimiter is open text that ends with the delimiter's first bytes, and not with those of another delimiter that is
-complete earlier.
+A delimiter with special tokens is recognized by them, because free text has no special tokens. So the text before the
+first token of the delimiter is open text that ends with the delimiter's first bytes, and not with those of another
+delimiter that is complete earlier.
 
 Cost: for each delimiter that ends a text, an automaton with a few states for each byte of the delimiters; cached.
 """
@@ -32,8 +32,10 @@ from tokenfst.budget import Budget
 
 
 class FreeText:
-    """Free text with these markers and exclusions. ``limit``: all texts that are short enough, if there is a bound.
-    ``others``: special tokens that it may contain, none of which is in a marker.
+    """Free text with these delimiters and excluded strings.
+
+    ``limit``: all texts that are short enough, if there is a bound. ``others``: special tokens that the text may
+    contain, none of which is in a delimiter.
     """
 
     def __init__(
@@ -53,14 +55,15 @@ class FreeText:
         )
 
     def open(self) -> Expr:
-        """Text without delimiters and excluded strings."""
+        """All text without delimiters and excluded strings."""
         last = self._limited(text_without(b"", self._plain, self.excludes, self._budget), EPSILON)
         return last if self.others is EMPTY else concat(self._runs(), last)
 
     def until(self, delimiter: Spelled, *, closes: bool = False) -> Expr:
-        """Text up to and including ``delimiter``, the first of the delimiters. EMPTY if it never is the first.
+        """The text up to and including ``delimiter``, if it is the first delimiter; EMPTY if it can never be the first.
 
-        ``closes``: the text ends with it, so excluded strings may occur in the delimiter and across its beginning.
+        ``closes``: whether the free text ends with it for good. Then excluded strings may occur in the delimiter and
+        across its beginning.
         """
         if self.blocker(delimiter, closes=closes) is not None:
             return EMPTY
@@ -74,8 +77,9 @@ class FreeText:
         return last if self.others is EMPTY else concat(self._runs(), last)
 
     def blocker(self, delimiter: Spelled, *, closes: bool = False) -> Spelled | None:
-        """A string in ``delimiter`` that prevents it from being the first: a delimiter that ends earlier, or an
-        excluded string.
+        """What in ``delimiter`` prevents it from being the first: a delimiter that ends earlier, or an excluded string.
+
+        ``None`` if nothing does.
         """
         for other in self.delimiters:
             if ends_inside(other, delimiter):

@@ -22,7 +22,7 @@ _SPACE = r"[ \t\n\r]"
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """How schemas are written where the document does not say it. ``sentinels``: those for a parser, if any."""
+    """How schemas are written, as far as the document does not say it. ``sentinels``: those for a parser, if any."""
 
     whitespace: str = "flexible"
     additional_properties: Literal["schema", "forbid"] = "forbid"
@@ -30,7 +30,7 @@ class Schemas:
     sentinels: Sentinels | None = None
 
     def constraint(self, format: JsonSchema) -> Constraint:
-        """The texts of one schema."""
+        """The constraint of the texts of one ``json_schema`` format."""
         whitespace = self.whitespace
         if format.max_whitespace is not None:
             whitespace = f"{_SPACE}{{0,{format.max_whitespace}}}"

@@ -10,8 +10,8 @@ name of an element and the whole element. At these positions the text could not 
 beginning is a prefix of another's.
 
 Invariant (native/exclusion/text_with_sentinels.hpp): the bytes of a sentinel are 0xF8 or more; the last is 0xFC or
-more, the others are less. If two sentinels are possible at one position, the least is read: that of a value that is not
-a string, before that of a string.
+more, the others are less. If two sentinels are possible at one position, the lesser one is read: so the sentinel of a
+value that is not a string precedes that of a string.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ class ElementBegin:
 class ElementEnd:
     """The sentinel after an element.
 
-    ``kind``: ``"string"``, ``"array"`` and ``"object"`` made of elements, or ``"json"``. ``strings``: the allowed ones;
-    ``None``: any.
+    ``kind``: ``"string"``; ``"array"`` or ``"object"`` if the value is made of elements; or ``"json"``. ``strings``:
+    for a string, those that the schema allows; ``None``: any.
     """
 
     kind: str
     strings: StringSet | None = None
 
     def allows(self, text: str) -> bool:
-        """Whether the string is allowed."""
+        """Whether the schema allows the string."""
         return self.strings is None or any(cell.holds(text) for cell in self.strings)
 
 
 Sentinel = TagBegin | TagEnd | ElementBegin | ElementEnd
 Kinds = dict[tuple[str, str], set[ElementEnd]]
-"""The value types of a schema's parameters, by the written name and the text after it without white space. Unlisted
-names are under the empty name.
+"""The possible values of a schema's parameters, as the sentinels after their elements. The key is the written name and
+the text after it without white space; the name is empty for parameters that the schema does not list.
 """
 
 
 class Sentinels:
-    """The sentinels of one tag and their meanings."""
+    """The sentinels of one tag, and what each of them means."""
 
     def __init__(self) -> None:
         self.meanings: dict[bytes, Sentinel] = {_CLOSED: TagEnd(), _BEGUN: ElementBegin()}
@@ -78,19 +78,21 @@ class Sentinels:
         self._noted: Kinds = {}
 
     def within(self, schema: object) -> Sentinels:
-        """The same sentinels; from now on ``begins`` records value types for one schema."""
+        """These sentinels. From now on ``begins`` records the values of parameters of ``schema``."""
         self._noted = self.kinds.setdefault(id(schema), {})
         return self
 
     def begins(self, name: str, after: tuple[str, ...], ways: list[ElementEnd]) -> Expr:
-        """The sentinel before an element's value. ``name``: the name as it is written; ``ways``: the possible ends of
-        elements with this name.
+        """The sentinel before an element's value.
+
+        ``name``: the name as it is written. ``after``: the parts of the text after it. ``ways``: the sentinels that may
+        follow elements with this name.
         """
         self._noted.setdefault((name, squeezed("".join(after))), set()).update(ways)
         return self.begun
 
     def opened(self, pointer: str) -> Expr:
-        """The sentinel after a tag's beginning."""
+        """The sentinel after the beginning of the tag at ``pointer``."""
         return self._new(_OPENED, TagBegin(pointer))
 
     def ended(self, end: ElementEnd) -> Expr:

@@ -1,9 +1,9 @@
 """Special tokens in the strings of a structural tag: matched as the token, as its spelling, or as both.
 
 A string is split at the names of special tokens. The result is a sequence of byte strings and tokens, a ``Spelled``,
-over the alphabet of bytes and special tokens; ``"both"`` gives one for each combination of readings. Free text consists
-of bytes only, so a special token in it never matches its name. With ``"token"`` it does not contain the spelling
-either, because a reader of the text would mistake it for the token.
+over the alphabet of bytes and special tokens; with ``"both"`` there is one sequence for each combination of tokens and
+spellings. Free text consists of bytes only, so a special token in it never matches its name. With ``"token"`` it does
+not contain the spelling either, because a reader of the text would mistake the spelling for the token.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tokenfst.errors import StructuralTagError
 
 Reading = Literal["token", "text", "both"]
 Spelled = tuple[bytes | TokenName, ...]
-"""Bytes and special tokens in turn; no byte string is empty, and no two are adjacent."""
+"""A sequence of byte strings and special tokens; no byte string is empty, and no two are adjacent."""
 
 _MOST_VARIANTS = 64
 
 
 class TokenTable(Protocol):
-    """The required interface of a vocabulary."""
+    """What structural tags need of a vocabulary; ``Vocabulary`` has it."""
 
     @property
     def tokens(self) -> Sequence[bytes]: ...
@@ -49,7 +49,7 @@ class TokenTable(Protocol):
 
 
 class Delimiters:
-    """Parses strings and references to tokens, with a vocabulary if there is one."""
+    """Converts strings and references to tokens into sequences, with a vocabulary if there is one."""
 
     def __init__(self, vocabulary: TokenTable | None, reading: Reading) -> None:
         self.vocabulary, self.reading = vocabulary, reading
@@ -57,7 +57,9 @@ class Delimiters:
         self._names = None if reading == "text" else _pattern(tuple(special))
 
     def variants(self, text: str, pointer: str) -> list[Spelled]:
-        """The readings of a string. Raises StructuralTagError if it names an end token."""
+        """The sequences that a string stands for. Raises StructuralTagError if it names an end token, or too many
+        tokens.
+        """
         pieces: list[tuple[Spelled, ...]] = []
         position = 0
         for match in self._names.finditer(text) if self._names else ():
@@ -80,12 +82,12 @@ class Delimiters:
         return [_joined(way) for way in product(*pieces)]
 
     def expr(self, text: str, pointer: str) -> Expr:
-        """The expression of a string, in all of its variants."""
+        """The union of all sequences that a string stands for."""
         return union(*(spelled_expr(each) for each in self.variants(text, pointer)))
 
     def spelling(self, text: str, pointer: str) -> bytes | None:
-        """The bytes that free text must not contain if this string is a delimiter, in addition to its variants;
-        ``None``: none.
+        """If this string is a delimiter: the bytes that free text must not contain besides its variants. ``None``:
+        none.
         """
         if self.reading != "token" or (text.encode(),) in self.variants(text, pointer):
             return None
@@ -107,7 +109,7 @@ class Delimiters:
         return (table.special_tokens.get(named) if isinstance(named, str) else named) in table.eos_token_ids
 
     def token(self, reference: TokenRef) -> TokenName | bytes:
-        """A token of the document: a special token, or the bytes of a text token. Raises StructuralTagError."""
+        """The token that a reference means: a special token, or a text token's bytes. Raises StructuralTagError."""
         token, table = reference.token, self.vocabulary
         if table is None:
             if isinstance(token, str):

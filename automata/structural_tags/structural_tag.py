@@ -1,4 +1,4 @@
-"""The door of structural tags: from a document to a language, or to a grammar where a part needs a stack."""
+"""The public function of structural tags: from a document to a language, or to a grammar if a part needs a stack."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ def structural_tag(
 
     ``spec``: a dict, JSON text, or an object with ``model_dump`` such as ``xgrammar.StructuralTag``; the legacy form
     with ``structures`` is also accepted. A ``grammar`` in it may be any constraint instead of a text. ``vocabulary``:
-    defines the special tokens that the strings of the tag name, and the ids of tokens; without it, strings are text and
-    token formats name special tokens. ``special_tokens``: how such a name is matched: as the ``"token"``, as the
-    ``"text"`` that spells it in other tokens, or ``"both"``; with ``"token"`` free text does not contain the spelling
-    of markers either. ``control_tokens``: whether unbounded free text may contain special tokens that none of its
-    markers and exclusions names; ``any_tokens`` and ``exclude_token`` always may. ``whitespace`` and
-    ``additional_properties`` are those of ``json_schema``; the document's ``max_whitespace_cnt`` takes precedence.
+    defines the special tokens that the strings of the tag name, and the ids of tokens; without a vocabulary, strings
+    are text, and token formats name special tokens. ``special_tokens``: how a special token's name in a string is
+    matched: as the ``"token"``, as the ``"text"`` that spells it in other tokens, or as ``"both"``. With ``"token"``,
+    free text does not contain the spelling of delimiters either. ``control_tokens``: whether unbounded free text may
+    contain special tokens that none of its delimiters and excluded strings names; ``any_tokens`` and ``exclude_token``
+    may always match such tokens. ``whitespace`` and ``additional_properties`` are those of ``json_schema``; the
+    document's ``max_whitespace_cnt`` takes precedence. ``source``: the constraint's name in messages. ``budget``: the
+    bounds of the construction.
 
     Returns a Language if all parts are languages, else a Grammar. Raises StructuralTagError with the JSON pointer of a
     field that is missing, unknown or of the wrong type, of a trigger that can never fire and of a tag that no trigger
-    reaches; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas in it; BudgetExceeded.
+    reaches; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas in the document; BudgetExceeded.
     """
     if special_tokens not in ("token", "text", "both"):
         raise ConstraintError(f"special_tokens must be 'token', 'text' or 'both', not {special_tokens!r}")

@@ -2,7 +2,7 @@
 
 ``any_tokens`` and ``exclude_token`` mean "any token", special tokens included. Between the tags of
 ``token_triggered_tags`` there is free text: text tokens, and special tokens only if control tokens are allowed there.
-In other free text, the allowed special tokens are those that no marker and no excluded string names. End tokens are
+In other free text, the allowed special tokens are those that no delimiter and no excluded string names. End tokens are
 never part of a text.
 """
 
@@ -32,18 +32,18 @@ from tokenfst.automata.structural_tags.special_tokens import Delimiters
 
 
 class TokenText:
-    """Makes expressions of free text over tokens. ``control_tokens``: whether it may contain special tokens."""
+    """Makes expressions of text over tokens. ``control_tokens``: whether free text may contain special tokens."""
 
     def __init__(self, delimiters: Delimiters, *, control_tokens: bool) -> None:
         self.delimiters, self.control_tokens = delimiters, control_tokens
 
     def any_tokens(self, format: AnyTokens, closing: Closing) -> Expr:
-        """Any tokens, followed by the text that closes them."""
+        """The tokens of the format, followed by the text that closes them."""
         excluded = {self.delimiters.token(each) for each in format.excludes} | closing.tokens
         return concat(repeat(one_of_others(excluded), format.low, format.high), closing.expr)
 
     def between(self, excluded: Collection[TokenName | bytes]) -> Expr:
-        """The free text between tags."""
+        """Free text between tags, without the tokens in ``excluded``."""
         if self.control_tokens:
             return repeat(one_of_others(excluded))
         texts = [token for token in excluded if isinstance(token, bytes)]
@@ -52,13 +52,13 @@ class TokenText:
 
 
 def one_of_others(excluded: Collection[TokenName | bytes]) -> Expr:
-    """One token, text or special, that is none of these."""
+    """One token, text or special, that is not in ``excluded``."""
     texts = [token for token in excluded if isinstance(token, bytes)]
     return union(_text_token(texts), special_but(token for token in excluded if isinstance(token, TokenName)))
 
 
 def special_but(excluded: Iterable[TokenName]) -> Expr:
-    """One special token that is none of these."""
+    """One special token that is not in ``excluded``."""
     return tokens(TokenName.others(token.name for token in excluded))
 
 

@@ -6,7 +6,7 @@ member as an element. The type of a value decides its form: a string is bare and
 other values are JSON, or elements inside of the element.
 
 Invariant: if the style has a place for a type, an element names the type of its value, and its value has that type.
-Names that the schema does not list may occur twice, since they are not compared.
+Names that the schema does not list may occur twice, since they are not compared with each other.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 _FREE_NAME = r"[^\s\x00-\x20<>\"&=/\]\x7f]+"
-"""Names of parameters that no schema lists: they hold no markers of any style."""
+"""Names of parameters that the schema does not list: they contain no delimiters of any style."""
 
 
 def styled(
@@ -68,11 +68,11 @@ def styled(
     budget: Budget | None = None,
     sentinels: Sentinels | None = None,
 ) -> Constraint:
-    """The texts of an object's members in a style; ``None``: of values in JSON. Strings contain nothing of
-    ``excludes``. ``sentinels``: those for a parser of elements.
+    """The texts of the members of the objects that ``schema`` allows, in a style; if ``style`` is ``None``, JSON texts.
 
-    Raises the errors of ``json_schema``; UnsupportedSchemaError for names that the style cannot write;
-    EmptyLanguageError also for a schema without objects.
+    Strings contain none of ``excludes``. ``sentinels``: those for a parser of elements, if any. Raises the errors of
+    ``json_schema``; UnsupportedSchemaError also for names that the style cannot write; EmptyLanguageError also for a
+    schema without objects.
     """
     work = Work(budget)
     known = Source(schema, None, None, work, Forms(work).check)
@@ -117,7 +117,10 @@ class _Parameters(Members):
 
 
 class Elements(OwnMembers):
-    """Writes elements. ``json`` writes their values and shares its rules, unless the style nests elements."""
+    """Writes the members of objects as elements.
+
+    ``json`` writes values in JSON, and the rules of both writers are shared.
+    """
 
     of_objects = _Parameters
 
@@ -149,7 +152,7 @@ class Elements(OwnMembers):
         return self.finish(lambda: self._parts(replace(NOTHING, objects=value_set.objects)))
 
     def value(self, formula: Formula) -> Expr:
-        """An item: an element without a name, or JSON."""
+        """The text of an array's item: an element without a name if the style nests elements, otherwise JSON."""
         if not self.style.nested:
             return self.json.value(formula)
         found = self._level.known.get(formula)
@@ -178,7 +181,9 @@ class Elements(OwnMembers):
     # --- elements -------------------------------------------------------------------------------------
 
     def element(self, lead: Expr, name: str | None, formula: Formula) -> Expr:
-        """An element with any of a formula's values. ``lead``: everything before the sentinel after the name."""
+        """An element with any value of a formula. ``lead``: its text up to and including the name, which is ``None``
+        for an item.
+        """
         value_set = self.meaning.value_set(formula)
         close = self.style.close.format("item" if name is None else name).encode()
         ways: dict[tuple[str, ...], list[tuple[Expr, ElementEnd]]] = {}

@@ -1,6 +1,6 @@
 """The fields of one object of a document: each is taken out once and has its type, or an error with its JSON pointer.
 
-A field that is left over when ``Fields.close`` is called is not a field of that format, and is refused.
+A field that is left over when ``Fields.close`` is called is not a field of that format, and is rejected.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tokenfst.errors import StructuralTagError
 
 _T = TypeVar("_T")
 _LARGEST = 2**31 - 1
-"""The largest bound, as in the format's own definition."""
+"""The largest bound that the definition of structural tags allows."""
 
 
 def parsed(text: str) -> Any:
-    """The value of JSON text. Raises StructuralTagError, also where an object has one name twice."""
+    """The value of a JSON text. Raises StructuralTagError, also if an object has a name twice."""
     try:
         return json.loads(text, object_pairs_hook=unique_names)
     except RepeatedNameError as error:
@@ -34,7 +34,7 @@ def parsed(text: str) -> Any:
 
 
 def refuse_unknown(pointer: str, name: str, known: Any, what: str) -> NoReturn:
-    """Raise StructuralTagError for a name that is none of the ``known`` ones; it suggests those that look alike."""
+    """Raise StructuralTagError for a name that is not in ``known``. The message suggests similar names."""
     near = difflib.get_close_matches(name, list(known), 3)
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
@@ -45,7 +45,11 @@ def refuse_unknown(pointer: str, name: str, known: Any, what: str) -> NoReturn:
 
 
 class Fields:
-    """An object of the document. Each method takes one field out, or returns the default of the format."""
+    """The fields of one object of the document.
+
+    Each method takes a field out and returns its value, or the default if it is missing. A missing field without a
+    default, and a value of the wrong type, raise StructuralTagError.
+    """
 
     def __init__(self, value: Any, pointer: str) -> None:
         if hasattr(value, "model_dump"):
@@ -60,11 +64,11 @@ class Fields:
         self.pointer = pointer
 
     def at(self, name: str, *rest: int) -> str:
-        """The pointer of a field, or of an item in it."""
+        """The JSON pointer of a field, or of an item in it."""
         return "/".join([self.pointer, escape(name), *map(str, rest)])
 
     def take(self, name: str, default: Any = None, *, required: bool = True) -> Any:
-        """The value of a field."""
+        """The value of a field, whatever its type."""
         self.taken.append(name)
         if name in self.left:
             return self.left.pop(name)
@@ -73,30 +77,30 @@ class Fields:
         return default
 
     def close(self, kind: str) -> None:
-        """Refuse the fields that were not taken."""
+        """Raise StructuralTagError for a field that was not taken. ``kind``: the format's name, for the message."""
         for name in self.left:
             near = difflib.get_close_matches(name, self.taken, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, self.taken))}"
             raise StructuralTagError(self.at(name), f"{kind!r} has no field {name!r}: {hint}")
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A string."""
+        """The value of a field that is a string."""
         return text_of(self.take(name, default, required=default is None), self.at(name))
 
     def flag(self, name: str, default: bool) -> bool:
-        """A boolean."""
+        """The value of a field that is a boolean."""
         value = self.take(name, default, required=False)
         if not isinstance(value, bool):
             raise StructuralTagError(self.at(name), f"must be true or false, not {shown(value)}")
         return value
 
     def bound(self, name: str) -> int | None:
-        """An integer of at least 0, or null."""
+        """The value of a field that is an integer of at least 0, or null."""
         value = self.take(name, required=False)
         return None if value is None else whole(value, self.at(name), 0)
 
     def items(self, name: str, read: Callable[[Any, str], _T], *, required: bool = False) -> tuple[_T, ...]:
-        """A list; ``required``: with at least one item."""
+        """The items of a field that is a list, each converted by ``read``. ``required``: at least one item."""
         value = self.take(name, (), required=required)
         if not isinstance(value, (list, tuple)):
             raise StructuralTagError(self.at(name), f"must be a list, not {shown(value)}")
@@ -105,12 +109,12 @@ class Fields:
         return tuple(read(each, self.at(name, number)) for number, each in enumerate(value))
 
     def excludes(self) -> tuple[str, ...]:
-        """The list of strings that a text must not contain."""
+        """The strings of the field ``excludes``, which a text must not contain."""
         return self.items("excludes", filled)
 
 
 def text_of(value: Any, pointer: str) -> str:
-    """A string that UTF-8 can encode."""
+    """The value if it is a string that UTF-8 can encode; otherwise raises StructuralTagError."""
     if not isinstance(value, str):
         raise StructuralTagError(pointer, f"must be a string, not {shown(value)}")
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -119,7 +123,7 @@ def text_of(value: Any, pointer: str) -> str:
 
 
 def filled(value: Any, pointer: str) -> str:
-    """A string with at least one character."""
+    """The value if it is a string with at least one character; otherwise raises StructuralTagError."""
     found = text_of(value, pointer)
     if not found:
         raise StructuralTagError(pointer, "must not be empty: remove it")
@@ -127,7 +131,7 @@ def filled(value: Any, pointer: str) -> str:
 
 
 def whole(value: Any, pointer: str, low: int) -> int:
-    """An integer of at least ``low``."""
+    """The value if it is an integer of at least ``low`` that is not too large; otherwise raises StructuralTagError."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= _LARGEST:
         raise StructuralTagError(pointer, f"must be an integer from {low} to {_LARGEST}, not {shown(value)}")
     return value

@@ -1,7 +1,8 @@
 """The formats of structural tags as values: the result of reading and checking a document.
 
-Fields have the names of the format. ``pointer``: the position in the document, as a JSON pointer in a URI fragment.
-``star``, ``plus``, ``optional`` and ``repeat`` are one format, and so are ``triggered_tags`` and ``dispatch``.
+Fields have the names that they have in documents. ``pointer``: the position in the document, as a JSON pointer in a URI
+fragment. ``star``, ``plus``, ``optional`` and ``repeat`` are one format here, and so are ``triggered_tags`` and
+``dispatch``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class TokenRef:
-    """A token, by its id or by its name or spelling."""
+    """A reference to a token: its id, the name of a special token, or the text of another token."""
 
     pointer: str
     token: int | str
@@ -50,7 +51,7 @@ class JsonSchema(Format):
 
 @dataclass(frozen=True, slots=True)
 class GrammarText(Format):
-    """The text of a grammar, or a constraint of any kind."""
+    """A grammar: its text in EBNF, or a constraint of any kind."""
 
     grammar: str | Constraint
 
@@ -79,7 +80,7 @@ class Or(Format):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Format):
-    """A repetition. ``high``: the greatest number; ``None`` for no bound."""
+    """``low`` to ``high`` repetitions of a format; ``high`` is ``None`` for no bound."""
 
     content: Format
     low: int
@@ -88,7 +89,7 @@ class Repeat(Format):
 
 @dataclass(frozen=True, slots=True)
 class Tag(Format):
-    """A tag. ``ends``: texts, or one token."""
+    """A tag: ``begin``, a content, and one of ``ends``, which are texts, or a single token."""
 
     begin: Delimiter
     content: Format
@@ -97,8 +98,10 @@ class Tag(Format):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What follows a trigger of ``Triggered``: the rest of a tag's beginning, its content and its ends; for
-    ``dispatch`` only a content. ``trigger``: the index of the trigger.
+    """What follows a trigger of ``Triggered`` or ``TokenTriggered``.
+
+    ``trigger``: the index of the trigger. ``begin``: the rest of a tag's beginning. ``content``, ``ends``: those of the
+    tag; for ``dispatch``, ``ends`` is ``None``.
     """
 
     trigger: int
@@ -109,7 +112,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Triggered(Format):
-    """``triggered_tags`` and ``dispatch``: free text, in which each trigger is followed by one of its rules.
+    """``triggered_tags`` and ``dispatch``: free text in which one of its rules follows each trigger.
+
     ``places``: the positions of the triggers.
     """
 
@@ -123,7 +127,7 @@ class Triggered(Format):
 
 @dataclass(frozen=True, slots=True)
 class TokenTriggered(Format):
-    """``token_triggered_tags`` and ``token_dispatch``: the same over tokens."""
+    """``token_triggered_tags`` and ``token_dispatch``: as ``Triggered``, with tokens as triggers."""
 
     triggers: tuple[TokenRef, ...]
     rules: tuple[Rule, ...]
@@ -134,7 +138,7 @@ class TokenTriggered(Format):
 
 @dataclass(frozen=True, slots=True)
 class Separated(Format):
-    """``tags_with_separator``."""
+    """``tags_with_separator``: tags with a separator between any two."""
 
     tags: tuple[Tag, ...]
     separator: str
@@ -149,7 +153,7 @@ class Token(Format):
 
 @dataclass(frozen=True, slots=True)
 class AnyTokens(Format):
-    """``any_tokens``, and ``exclude_token``, which is exactly one."""
+    """``any_tokens``: ``low`` to ``high`` tokens; and ``exclude_token``, which is exactly one token."""
 
     excludes: tuple[TokenRef, ...]
     low: int
@@ -157,7 +161,7 @@ class AnyTokens(Format):
 
 
 def needs_end(format: Format) -> bool:
-    """Whether a format ends with free text that only an end can stop: it has no bound, and excludes nothing."""
+    """Whether a format ends with free text that only an end can stop, because it has no bound and excludes nothing."""
     if isinstance(format, AnyText):
         return format.max_tokens is None and format.max_chars is None and not format.excludes
     if isinstance(format, AnyTokens):

@@ -1,8 +1,8 @@
 """From a document to formats: every field must be known and have the right type; otherwise the error has its JSON
 pointer.
 
-The fields of each object are taken out one by one (``fields``). The legacy form is read as the ``triggered_tags`` that
-it means.
+The fields of each object are taken out one by one (``fields``). The legacy form is converted to the ``triggered_tags``
+that it means.
 
 Cost: linear in the document. ``_DEEPEST`` bounds its nesting.
 """
@@ -50,8 +50,9 @@ _DEEPEST = 100
 
 
 def read_document(spec: Any) -> Format:
-    """The format of a structural tag: a mapping, JSON text, or an object with ``model_dump``. Raises
-    StructuralTagError.
+    """The format of a structural tag.
+
+    ``spec``: a mapping, JSON text, or an object with ``model_dump``. Raises StructuralTagError.
     """
     if hasattr(spec, "model_dump"):
         spec = spec.model_dump(by_alias=True)
@@ -79,8 +80,9 @@ def read_document(spec: Any) -> Format:
 
 
 def read_format(value: Any, pointer: str, depth: int, only: str | None = None) -> Format:
-    """One format with everything inside of it. ``only``: the one type that is allowed here; then the field ``type`` may
-    be missing.
+    """One format with everything inside of it.
+
+    ``only``: the one type that is allowed here, so that the field ``type`` may be missing.
     """
     if depth > _DEEPEST:
         raise StructuralTagError(pointer, f"formats are nested more than {_DEEPEST} levels deep")
@@ -95,7 +97,7 @@ def read_format(value: Any, pointer: str, depth: int, only: str | None = None) -
 
 
 def token_of(value: Any, pointer: str) -> TokenRef:
-    """A token by its id or text, or in the ``token`` format."""
+    """The reference to a token, which is given by its id or by its text."""
     if isinstance(value, str):
         return TokenRef(pointer, filled(value, pointer))
     return TokenRef(pointer, whole(value, pointer, 0))

@@ -1,6 +1,7 @@
-"""How models write the parameters of a call: the markers around a name and a value, and the types of values.
+"""How models write the parameters of a call: the delimiters around a name and a value, and the types of values.
 
-Strings are bare; other values are JSON or, in ``nested`` styles, elements. The first ``stop`` ends a bare string.
+Strings are bare: they have no quotation marks. Other values are JSON or, in ``nested`` styles, elements. The first
+``stop`` ends a bare string.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class Style:
     An element is ``before``, the name, ``after`` (for each kind of value; white space is allowed between its parts),
     the value, ``stop``, and ``close``, in which ``{}`` is the name again. ``unnamed``: the beginning of an array's
     item, which has no name; ``None`` in styles whose arrays are JSON. ``escapes``: the spelling of certain characters
-    of names; ``barred``: the characters that no name may contain. ``padded``: white space is allowed around strings
-    unless any string is allowed; ``spaced``: the same for other values. ``free_names``: parameters that the schema does
-    not list are allowed.
+    of names; ``barred``: the characters that no name may contain. ``padded``: whether white space is allowed around
+    strings, unless the schema allows any string; ``spaced``: whether it is allowed around other values. ``free_names``:
+    whether parameters that the schema does not list can be written.
     """
 
     before: str
@@ -37,9 +38,9 @@ class Style:
     spaced: bool = True
     free_names: bool = True
     closing: str = field(init=False)
-    """The first character after a name, for all kinds of values."""
+    """The first character after a name, which is the same for all kinds of values."""
     unescapes: tuple[tuple[str, str], ...] = field(init=False)
-    """Escapes and their characters, in the order in which they are undone."""
+    """Pairs of an escape and its character, in the order in which escapes are undone."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "closing", next(iter(self.after.values()))[0][0])
