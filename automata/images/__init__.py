@@ -1,8 +1,8 @@
 """Images of languages under relations: spellings, edits, case folding, normal forms, rewriting, lengths.
 
-Each function returns the image or the inverse image of a language under a relation on characters. The size of the
-result is at most the size of the language times the size of the relation. The constructions count states against a
-budget.
+Each function returns the image or the inverse image of a language under a relation on characters. Before
+determinization, a result has at most as many states as the language times those of the relation. The constructions
+count states against a budget.
 
 Invariant: an image is exact, or the construction raises an error. Cost: determinization makes it exponential in the
 worst case, within the budget.

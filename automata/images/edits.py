@@ -54,9 +54,10 @@ def within_edits(
     ``unit="bytes"`` letters are bytes, and the result contains invalid UTF-8 too; with characters, words that are not
     valid UTF-8 are ignored.
 
-    Computes all states of ``language`` and of the result: for a word about (2k + 1) times the number of characters,
-    exponentially many in the worst case. Raises ``ConstraintError`` for a negative ``k``, another unit or a grammar;
-    ``BudgetExceeded`` if it exceeds ``budget`` (by default that of the language).
+    Computes all states of ``language`` and of the result. For a word and a fixed ``k`` their number is linear in the
+    length of the word, with a factor that grows exponentially in ``k``; for a language it is exponential in the worst
+    case. Raises ``ConstraintError`` for a negative ``k``, another unit or a grammar; ``BudgetExceeded`` if it exceeds
+    ``budget`` (by default that of the language).
     """
     source = require_language(language, "within_edits")
     if not isinstance(k, int) or k < 0:

@@ -1,8 +1,8 @@
 """Deterministic byte automata as machines of OpenFst, and back: conversion, determinization, minimization, reversal.
 
 Invariants of results: a ``Dfa`` is trim, its state 0 is DEAD (convention 3), and two bytes share a class if and only if
-no state distinguishes them. Only reversal, replacement of bytes, and functions that take or return a ``pynini.Fst``
-need pynini.
+no state distinguishes them. ``arcs_to_dfa``, reversal, replacement of bytes, and functions that take or return a
+``pynini.Fst`` need pynini.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
     The translation uses ``positions`` and ``seconds`` of the budget; the rest bounds queries about the language.
 
     Raises PatternSyntaxError if ``re.compile`` fails; UnsupportedPatternError for back-references, conditionals, atomic
-    groups, possessive quantifiers, LOCALE, and look-ahead that extends beyond an enclosing look-behind (position and
-    caret in the message); BudgetExceeded("positions" or "seconds") if counted repetitions multiply beyond the budget,
-    or if the translation takes too long.
+    groups, possessive quantifiers, LOCALE, and look-behind that contains look-ahead beyond its end, or too many
+    conditions (position and caret in the message); BudgetExceeded("positions" or "seconds") if counted repetitions
+    multiply beyond the budget, or if the translation takes too long.
 
     Groups with the names in ``named_groups.NAMES`` stand for languages: ``(?P<QUOTED_TEXT>)``,
     ``(?P<SUBSTRING_OF>abc)``. All other named groups are captured (``Constraint.captures``), as in ``re``.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,10 @@ class Fst(VectorFst):
         return self
 
     def string(self, token_type: TokenType | None = None) -> str:
-        """The output string of a machine with one path. Raises ``FstOpError`` otherwise."""
-        found = list(self.paths(output_token_type=token_type).ostrings())
+        """The output string of a machine with exactly one path. Raises ``FstOpError`` for any other number of paths,
+        and ``FstArgError`` for a machine with cycles.
+        """
+        found = list(islice(self.paths(output_token_type=token_type).ostrings(), 2))
         if len(found) != 1:
             raise FstOpError("string: the machine has not exactly one path")
         return found[0]
@@ -125,7 +128,7 @@ class Fst(VectorFst):
     def paths(
         self, input_token_type: TokenType | None = None, output_token_type: TokenType | None = None
     ) -> Paths:
-        """All paths of an acyclic machine. Raises ``FstArgError`` otherwise."""
+        """The paths of an acyclic machine, made one after another. Raises ``FstArgError`` for a machine with cycles."""
         return Paths(self, type_or_default(input_token_type), type_or_default(output_token_type))
 
 

@@ -7,6 +7,7 @@ by default the current token type (``default_token_type``).
 from __future__ import annotations
 
 from contextlib import nullcontext
+from itertools import islice
 
 from tokenfst.automata.transducer_grammars.machines import Fst, compose, intersect, shortestpath
 from tokenfst.automata.transducer_grammars.strings import TokenType, default_token_type
@@ -69,7 +70,7 @@ def lattice_to_top_string(
 @checked
 def lattice_to_one_top_string(lattice: VectorFst, token_type: TokenType | None = None) -> str:
     """The only string of a lattice. Raises ``FstOpError`` if there is none, or more than one."""
-    found = lattice_to_strings(lattice, token_type)
+    found = list(islice(Fst.around(lattice).paths(output_token_type=token_type).ostrings(), 2))
     if len(found) != 1:
         raise FstOpError(
             f"rewrite: {found[0]!r} and {found[1]!r} are as good" if found else "rewrite: no string"
@@ -92,7 +93,7 @@ def one_rewrite(
     string: VectorFst | str | bytes, rule: VectorFst, input_token_type: TokenType | None = None,
     output_token_type: TokenType | None = None, *, budget: Budget | None = None,
 ) -> str:  # fmt: skip
-    """The only output. Raises ``FstOpError`` if there are several."""
+    """The only output. Raises ``FstOpError`` if there are several, and counts them, however many they are."""
     found = rewrites(string, rule, input_token_type, output_token_type, budget=budget)
     if len(found) > 1:
         raise FstOpError(f"rewrite: there are {len(found)} outputs, among them {found[0]!r} and {found[1]!r}")

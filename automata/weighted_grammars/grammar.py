@@ -42,9 +42,9 @@ class WeightedGrammar:
     of that rule and ``{{`` is a brace; or the rule's words: a ``WeightedLanguage``, a pattern (str) or another regular
     constraint, whose texts have weight 1. Rules that ``start`` does not reach are ignored.
 
-    Raises ``ConstraintError`` for undefined names and constraints that are not regular, ``TemplateError`` for
-    alternatives, ``ArgumentValueError`` for weights, ``DivergingGrammarError`` or ``DivergingSumError`` if the total
-    weight is infinite, ``BudgetExceeded``.
+    Raises ``ConstraintError`` for an undefined ``start`` and constraints that are not regular, ``TemplateError`` for
+    invalid templates and undefined names in them, ``ArgumentValueError`` for weights that are negative or not finite,
+    ``DivergingGrammarError`` or ``DivergingSumError`` if the total weight is infinite, ``BudgetExceeded``.
     """
 
     __slots__ = ("_core", "_nets", "_total", "budget", "source")

@@ -118,6 +118,15 @@ def test_rewriting() -> None:
         grm.one_top_rewrite("a", grm.string_map([("a", "x"), ("a", "y")]))
 
 
+def test_one_string_is_asked_for_without_listing_all() -> None:
+    """An optional rule has 2^n outputs for n places; two of them show that there is not just one."""
+    rule = grm.cdrewrite(grm.cross("a", "b"), "", "", grm.union("a", "b").star, mode="opt")
+    with pytest.raises(FstOpError, match="are as good"):
+        grm.one_top_rewrite("a" * 60, rule)
+    with pytest.raises(FstOpError, match="exactly one path"):
+        grm.rewrite_lattice("a" * 60, rule).string()
+
+
 def test_strings_and_files(tmp_path: Path) -> None:
     assert grm.accep("a[BOS][foo bar]\\]").string() == "a[BOS][foo][bar]]"
     assert grm.accep(grm.escape("[x]\\")).string() == "[x]\\"
