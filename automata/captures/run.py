@@ -54,12 +54,12 @@ _Step = tuple[int, int, _Bits, Saved]
 
 
 class Run:
-    """The run of one text. Not thread-safe."""
+    """The execution of a reading's instructions on one text. Not thread-safe."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.position = code, 0
         self.ended: Saved | tuple[()] = ()
-        """The saved positions of the preferred parse of the whole text; ``()`` if it is not a text."""
+        """The saved positions of the preferred parse of the text so far as a complete text; ``()`` if there is none."""
         self._frames: list[tuple[int, int]] = [(-1, -1)]
         self._frame_numbers: dict[tuple[int, int], int] = {}
         self._walks = [_native.ByteWalk(leaf) for leaf in code.leaves]

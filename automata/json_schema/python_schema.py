@@ -182,11 +182,11 @@ class TypeSchema(GenerateJsonSchema):
         return bool(self._config.config_dict.get("strict") if found is None else found)
 
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
-        """Refused."""
+        """Refused: JSON Schema cannot express how complex numbers are written."""
         return {**super().complex_schema(schema), REFUSED: "it cannot say how complex numbers are written"}
 
     def json_schema(self, schema: core_schema.JsonSchema) -> JsonSchemaValue:
-        """Refused."""
+        """Refused: JSON Schema cannot express that a string contains JSON."""
         return {**super().json_schema(schema), REFUSED: "it cannot say that a string holds JSON"}
 
     # --- listed values ----------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ class TypeSchema(GenerateJsonSchema):
         return {**made, REFUSED: _CHECKS[name]} if name in _CHECKS else made
 
     def is_subclass_schema(self, schema: core_schema.IsSubclassSchema) -> JsonSchemaValue:
-        """Refused."""
+        """Refused: a class has no JSON."""
         return self.handle_invalid_for_json_schema(schema, "a class")
 
     def chain_schema(self, schema: core_schema.ChainSchema) -> JsonSchemaValue:

@@ -54,7 +54,7 @@ class Formulas:
     def __init__(self, work: Work | None = None) -> None:
         self.work = work or Work()
         self.atoms: dict[Hashable, Formula] = {}
-        """By their keys."""
+        """The atoms, by their keys."""
         self._negations: dict[Formula, Formula] = {ANY: NONE, NONE: ANY}
         self._combined: dict[Kind, dict[frozenset[Formula], Formula]] = {Kind.AND: {}, Kind.OR: {}}
         self._both: dict[tuple[Formula, Formula], Formula] = {}

@@ -27,7 +27,7 @@ class Others:
 
 
 Variable = str | Others | None
-"""A name; a condition on other names; ``None`` for the number of members."""
+"""What a literal is about: the name of a member, a condition on other names, or (``None``) the number of members."""
 
 
 @dataclass(slots=True, eq=False)

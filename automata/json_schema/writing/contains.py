@@ -49,7 +49,7 @@ class Counting:
         kinds = cell.contains
         bounds = (len(cell.prefix), cell.low, cell.high or 0, *(each.start for each in kinds))
         self.last = max(1, *bounds)
-        """The number of items that are counted."""
+        """The number of items up to which the position matters; later items are all alike."""
         self.caps = tuple(each.low if each.high is None else each.high for each in kinds)
         states = self.last + 1
         for cap in self.caps:

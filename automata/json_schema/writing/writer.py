@@ -78,17 +78,18 @@ class Level:
         self.shared: dict[Hashable, Expr] = {}
         """Calls of rules, by the keys of what the rules express."""
         self.names: dict[str, Expr] = {}
-        """Names with their colons."""
+        """The texts of names with their colons, by name."""
         self.members: dict[tuple[str, int], Expr] = {}
-        """By names and the ids of formulas."""
+        """The texts of members, by their names and the ids of their formulas."""
         self.later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
-        """For members, their texts after a comma: if they are optional, and if they are required."""
+        """For each member, its text after a comma: first the table for optional members, then that for required ones.
+        """
         self.plain = PlainLevel(
             *(self.known, self.shared, self.names, self.members, *self.later),
             (layout.comma, layout.colon, layout.empty, layout.opened, layout.closing),
             *(_nodes(layout), partial(_named, layout), name_texts(layout.spelling), layout.inner is None),
         )
-        """The same, for the native core."""
+        """The same tables, for the native core."""
         self._below: Level | None = None
 
     def below(self) -> Level:

@@ -51,12 +51,12 @@ class CallEvents:
         self._plain: GrowingText = self._content()
         """The content outside of tags."""
         self._text: GrowingText | ArgumentsText | None = self._plain
-        """The kind of event for further text."""
+        """What further text is fed to; ``None`` if it is not reported."""
         self.document: Callable[[bytes, list[Event]], None] | None = None
         """Reports the events of a piece of text without sentinels (arguments in JSON). It gets the piece and the list
         of events. If it raises ConstraintError, ``over`` is called."""
         self._run = b""
-        """In a frame: the last bytes since the last sentinel that may begin a tag."""
+        """In a frame: the last bytes since the last sentinel, as far as they may begin a tag."""
         self._values: list[_Value] = []
         """The open elements, and the object around them."""
 

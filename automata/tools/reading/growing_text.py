@@ -159,7 +159,7 @@ class ArgumentsText:
         events = JsonEvents(path, followed=True, read_float=finite)
         self._read = events.read
         self.read = None if python else events.read
-        """The reader of a piece, if no conversion is needed."""
+        """The function that reads a piece of JSON; ``None`` if pieces are converted from Python first."""
         self._python = PythonText() if python else None
         self._decoder = _decoder()
         self._found = found

@@ -55,11 +55,11 @@ class ToolParser:
         self._reasoning: list[bytes] = []
         self._calls: list[ToolCall] = []
         self._pieces: list[bytes] = []
-        """All pieces, if an end may be missing."""
+        """All pieces, kept only if an end may be missing at the end of the text."""
         self._before = b""
-        """The last bytes of the pieces up to the last one that had a sentinel."""
+        """The last bytes of the text up to the end of the last piece that had a sentinel."""
         self._fresh = 0
-        """The number of pieces in ``_run`` that came after those."""
+        """The number of pieces at the beginning of ``_run`` that ``_before`` covers; those after them came later."""
         self._length = self._taken = 0
         """The number of bytes before the current piece, and before the last sentinel."""
         self._reply: ToolReply | None = None
