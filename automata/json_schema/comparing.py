@@ -3,7 +3,11 @@
 The values that schema a allows and schema b does not are given by a schema too, ``{"allOf": [a, {"not": b}]}``, because
 sets of values are closed under intersection and complement (``sets``). So b includes a if this difference is empty,
 which is decided as for every schema, also for recursive ones; and the shortest text of the difference is a shortest
-witness. The difference refers to a and b as separate documents, so each keeps its references and draft.
+witness. The difference refers to a and b as separate documents, so each keeps its references and the draft of its
+``$schema``.
+
+Limitation: both schemas are read with the same options. If both have a ``draft``, that of a counts; a format constrains
+values only if it does so in both; and the resolver of a is asked before that of b. So these options must agree.
 
 Values are compared: white space, the order of members, and the spelling of strings and numbers make no difference. A
 keyword whose negation has no exact automaton is rejected with its pointer.
@@ -87,7 +91,10 @@ class SchemaAnswer(Answer):
 
 
 class ComparedSchema(Constraint):
-    """A schema's constraint, which is compared with other schemas by values, not by their spellings."""
+    """A schema's constraint, which is compared with other schemas by values, not by their spellings.
+
+    Both schemas must have the same ``draft`` and ``formats`` options, and resolvers that agree.
+    """
 
     __slots__ = ()
     speaks_json = True

@@ -71,11 +71,11 @@ def multi_choice(
 ) -> Language:
     """``min`` to ``max`` of ``labels``, separated by ``separator``.
 
-    With ``unique`` no label occurs twice. ``max=None``: all labels if they are unique, otherwise any number. States are
-    created when they are reached. They contain the set of used labels, so ``expand()``, and queries that visit all
-    states, are practical for small sets only. Raises the errors of ``choices``; LabelError for a label that contains
-    the separator, or ends with a prefix of it such that the text could be split in two ways; ConstraintError for an
-    empty separator and for bounds that no selection satisfies.
+    With ``unique`` no label occurs twice. ``max=None``: with ``unique`` the number of labels, otherwise no bound.
+    States are created when they are reached. They contain the set of used labels, so ``expand()``, and queries that
+    visit all states, are practical for small sets only. Raises the errors of ``choices``; LabelError for a label that
+    contains the separator, or ends with a prefix of it such that the text could be split in two ways; ConstraintError
+    for an empty separator and for bounds that no selection satisfies.
     """
     deadline = Deadline(budget or Budget(), "the labels")
     lexicon = _lexicon(labels, deadline)
