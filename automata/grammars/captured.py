@@ -1,4 +1,6 @@
-"""Capture readings of grammars: captured rules, and the named groups of terminals.
+"""How texts of grammars with captured rules, or with named groups in terminals, are parsed.
+
+The result is a ``Reading`` (``captures.trees``), by which the captured texts are found.
 
 Only rules from which a named part is reachable are followed (``trees.Call``). Everything else is one leaf, whatever its
 size: the core matches a JSON value next to a captured rule as a whole.

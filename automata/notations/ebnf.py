@@ -1,7 +1,8 @@
 """EBNF with ``::=``, as xgrammar reads it.
 
 ``docs/constraints/grammars.md`` has a table of the meaning of each form; ``bnf`` is the parser. Forms that only the
-W3C's notation has (``#x41``, ``A - B``, ``/* */``) are rejected if they would mean something else here.
+W3C's notation has (``#x41`` in a class, ``A - B``, ``/* */``) are rejected. Outside of classes and strings, ``#``
+begins a comment, as in xgrammar, so ``#x41`` is one there.
 """
 
 from __future__ import annotations

@@ -150,8 +150,8 @@ def _name(value: Token | None, rule: Token) -> str:
 def with_attributes(
     attributes: Attributes, words: Expr, end: Expr | None, read: Reading | None, budget: Budget | None
 ) -> tuple[Expr, Reading | None]:
-    """The words of a terminal with its attributes, as a new object, and the reading of their captures. ``end``: the
-    words of its suffix or stop; ``read``: the reading of the terminal's own words.
+    """The words of a terminal with its attributes, as a new object, and how they are parsed for captures. ``end``: the
+    words of its suffix or stop; ``read``: how the terminal's own words are parsed.
     """
     if (most := attributes.max_chars) is not None:
         character = character_set(((0, MAX_CODE_POINT),), True)

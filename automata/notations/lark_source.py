@@ -156,8 +156,8 @@ _TOKENS = {
 _SCHEMA = re.compile(
     r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|lark|llguidance|grammar_options))(?![\w])|(?P<brace>[{}])'
 )
-"""Finds the end of the JSON value or grammar after ``%json``, ``%lark`` and ``%regex``: what may contain these words
-without using them, what introduces a value, and the braces that end an inner grammar.
+"""Matches comments, strings and regular expressions, so that they are skipped; ``json``: a word after which a JSON
+value or a grammar stands; ``brace``: a brace, to find the end of a grammar in braces.
 """
 _INTRODUCES = re.compile("%(?:json|regex|lark|llguidance|grammar_options)")
 _BLANKS = re.compile(r"[ \t\r\n]*")

@@ -85,8 +85,8 @@ def lark_grammar(
 
     Raises PatternSyntaxError (with line, column and caret) for a malformed text or regular expression, undefined names
     and names defined twice; UnsupportedPatternError for ``%declare``, relative imports, back-references, and terminals
-    that are both lazy and greedy; EmptyLanguageError if ``start`` has no words; BudgetExceeded("positions");
-    MissingDependencyError without lark.
+    for which it cannot be decided whether a shorter match hides a longer one (``lark_terminals``); EmptyLanguageError
+    if ``start`` has no words; BudgetExceeded("positions"); MissingDependencyError without lark.
     """
     if not isinstance(text, str):
         refuse_text("lark_grammar", text)

@@ -1,4 +1,6 @@
-"""Capture readings of patterns with named groups: ``(?P<year>[0-9]{4})-(?P<month>[0-9]{2})``.
+"""How texts of patterns with named groups are parsed: ``(?P<year>[0-9]{4})-(?P<month>[0-9]{2})``.
+
+The result is a ``Reading`` (``captures.trees``), by which the texts of the groups are found.
 
 The order among parses is that of ``re``, so the groups have the spans that ``re.fullmatch`` gives them; all matches of
 a repeated group are captured, not only the last. A part without alternatives becomes one leaf, repeated or not; all
