@@ -153,7 +153,7 @@ def accep(
     arc_type: str = "standard",
     token_type: TokenType | None = None,
 ) -> Fst:
-    """The acceptor of one string."""
+    """The acceptor of one string in pynini's notation (``strings``), with a weight (by default One)."""
     labels, made = bracketed(astring, token_type), Fst(arc_type)
     value = made.kind.core.one() if weight is None else number(weight, made.kind, "accep: weight")
     return Fst.around(building.chain(labels, labels, value, arc_type))

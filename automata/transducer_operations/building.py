@@ -78,7 +78,11 @@ def accep(
     astring: str | bytes, weight: Weight | str | float | None = None, arc_type: str = "standard",
     token_type: str | SymbolTable = "byte", *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The acceptor of one string, with a weight. Linear."""
+    """The acceptor of one string, with a weight (by default One). Linear.
+
+    ``token_type``: "byte" (label b for byte b), "utf8" (code points), or a symbol table (the words of the string).
+    Raises ``FstArgError`` for the character 0, ``FstOpError`` for a word that is not in the table.
+    """
     labels = labels_of(astring, token_type)
     return chain(labels, labels, weight, arc_type, budget)
 
@@ -200,9 +204,10 @@ def string(
     *,
     budget: Budget | None = None,
 ) -> str:
-    """The text of the best path, of its outputs or inputs. Raises ``FstOpError`` if there is no path.
+    """The text of the best path: of its outputs, or with ``side="input"`` of its inputs.
 
-    The cost is that of ``shortestpath``.
+    ``token_type``: what labels stand for: "byte", "utf8" (code points) or a symbol table, whose words are joined by
+    spaces. Raises ``FstOpError`` if there is no path, or for labels without text. The cost is that of ``shortestpath``.
     """
     chosen("string: side", side, ("input", "output"))
     best = shortestpath(fst, budget=budget)

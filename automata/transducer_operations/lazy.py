@@ -3,7 +3,7 @@
 ``compose``, ``determinize`` ... here accept machines and lazy machines, and return a ``LazyFst`` at once; OpenFst's
 classes are ``ComposeFst``, ``DeterminizeFst`` ... States are numbered in the order in which they are first referenced,
 so numbers depend on the order of a walk. ``expand()`` walks breadth-first to the end and gives the result of the eager
-operation.
+operation. ``cache_bytes`` bounds the memory of the arcs that one lazy machine keeps.
 """
 
 from __future__ import annotations

@@ -50,6 +50,9 @@ def compose(
     on both sides of the arc ("always"), on the matched side only ("never"), or on both if that machine is an acceptor
     ("auto"). ``phi_loop``: whether a phi arc to its own state consumes the label.
 
+    ``compose_filter``: one of OpenFst's epsilon filters; "auto" is "sequence", which counts each path once.
+    ``connect``: whether states that are on no path from the start to a final state are removed.
+
     Raises ``FstOpError`` for different semirings. Cost: in the worst case all pairs of states, each with all pairs of
     matching arcs.
     """
@@ -118,8 +121,8 @@ def determinize(
     "nonfunctional" keeps all, "disambiguate" the best. Weights that differ by less than ``delta`` count as equal, so
     the weight of a path may change by ``delta`` for each of its arcs. Exponential in the worst case; does not terminate
     for some weighted machines: ``BudgetExceeded``. ``weight`` and ``nstate`` prune as in ``prune``; for an acceptor,
-    pruned states are not constructed. With ``increment_subsequential_label`` each further output of an input has the
-    next label.
+    pruned states are not constructed. Outputs after the end of the input are on arcs with ``subsequential_label``; with
+    ``increment_subsequential_label`` each further output of an input has the next label.
     """
     threshold = kept("determinize", ifst.kind, weight, nstate)
     kind = DET_TYPES[chosen("determinize: det_type", det_type, DET_TYPES)]
@@ -139,9 +142,10 @@ def disambiguate(
     """An equivalent machine in which no two paths have the same input; the weight of a path is the sum over all
     former paths with its input.
 
-    Epsilon is treated as a label. The result is pruned (``weight``, ``nstate``). Unlike ``determinize`` it keeps states
-    without a common continuation apart, so it terminates for more machines. Raises ``FstOpError`` for an input with two
-    outputs. Exponential in the worst case.
+    Epsilon is treated as a label. Outputs after the end of the input are on arcs with ``subsequential_label``. The
+    result is pruned (``weight``, ``nstate``, as in ``prune``). Unlike ``determinize`` it keeps states without a common
+    continuation apart, so it terminates for more machines. Raises ``FstOpError`` for an input with two outputs.
+    Exponential in the worst case.
     """
     threshold = kept("disambiguate", ifst.kind, weight, nstate)
     delta = positive("disambiguate: delta", delta)
@@ -160,8 +164,10 @@ def push(
     """An equivalent machine with weights, outputs or both pushed towards the start ("to_initial") or the final states
     ("to_final").
 
-    Weights cost as much as ``shortestdistance``; labels, the arcs times the length of what is pushed. Raises
-    ``FstOpError`` if a sum diverges.
+    ``push_weights``, ``push_labels``: what is pushed; with neither, the result is a copy. What all paths share arrives
+    at the start or at the final states and is kept there; ``remove_total_weight`` drops such a weight, and
+    ``remove_common_affix`` such an output. Weights cost as much as ``shortestdistance``; labels cost the arcs times the
+    length of the pushed output. Raises ``FstOpError`` if a sum diverges.
     """
     to_final = chosen("push: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
     made = ifst.core.push(
@@ -178,15 +184,18 @@ def prune(
 ) -> VectorFst:  # fmt: skip
     """The machine without states and arcs that are on no path as good as the best one times ``weight``.
 
-    ``nstate``: keep at most this number of states, those on the best paths. Needs a semiring with the path property.
-    O(E log V).
+    ``weight``: by default, all paths are kept. ``nstate``: keep at most this number of states, those on the best paths.
+    Needs a semiring with the path property. O(E log V).
     """
     return ifst.copy().prune(delta, nstate, weight, budget=budget)
 
 
 @checked
 def reverse(ifst: VectorFst, require_superinitial: bool = True, *, budget: Budget | None = None) -> VectorFst:
-    """The reversed machine. Linear."""
+    """The reversed machine, with a new start state. Linear.
+
+    With ``require_superinitial=False`` there is no new start if the machine has a single final state, of weight One.
+    """
     return ifst.like(ifst.core.reverse(require_superinitial, limits(budget)))
 
 

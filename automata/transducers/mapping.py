@@ -51,8 +51,13 @@ def arcmap(
     ifst: VectorFst, delta: float = DELTA, map_type: str = "identity", power: float = 1.0,
     weight: Weight | str | float | None = None, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """The machine with every arc and final weight mapped, as ``map_type`` says: labels dropped, weights mapped, another
-    semiring.
+    """The machine with every arc and final weight mapped. Zero stays Zero.
+
+    ``map_type``: "identity"; "input_epsilon" and "output_epsilon" replace the labels of one side by epsilon; "rmweight"
+    replaces weights by One; "plus" and "times" combine them with ``weight``; "power" takes the power ``power``;
+    "invert" takes inverses; "quantize" rounds to multiples of ``delta``; "superfinal" makes a single final state of
+    weight One; "to_std", "to_log" and "to_log64" change the semiring. Raises ``FstOpError`` for maps without meaning in
+    the semiring.
     """
     chosen("arcmap: map_type", map_type, _MAP_TYPES)
     if map_type in ("to_std", "to_log", "to_log64"):
@@ -363,7 +368,7 @@ def _mapped(name: str, labels: _Ints, pairs: Iterable[Any] | None) -> _Ints:
 def table_pairs(
     side: str, old: SymbolTable | None, new: SymbolTable | None, unknown: str
 ) -> list[tuple[int, int]] | None:
-    """Pairs of the labels of the same symbols in two tables."""
+    """The labels of each symbol in the old and in the new table; ``unknown``: the symbol that replaces missing ones."""
     if new is None:
         return None
     if old is None:

@@ -1,7 +1,7 @@
-"""AT&T text format: an arc on each line, ``source target input [output] [weight]``, and ``state [weight]`` for a final
+"""AT&T text format: an arc on each line, ``source target input output [weight]``, and ``state [weight]`` for a final
 state.
 
-The first state that is named is the start.
+Acceptors (``acceptor=True``) have no column ``output``. The first state that is named is the start.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ def print_fst(
 ) -> str:  # fmt: skip
     """The text of a machine. Weights are written so that reading restores them exactly.
 
-    A state without arcs that is not final has a line with the weight Zero. Raises ``FstIOError`` for a label that is
-    missing in a table, unless ``missing_sym`` is given.
+    ``isymbols``, ``osymbols``, ``ssymbols``: the names of input labels, output labels and states; by default the tables
+    of the machine, and numbers for states. ``acceptor``: write one label for each arc. ``show_weight_one``: write the
+    weight One too. A state without arcs that is not final has a line with the weight Zero. Raises ``FstIOError`` for a
+    label that is missing in a table, unless ``missing_sym`` is given, and with ``acceptor`` for a transducer.
     """
     tables = isymbols or fst.input_symbols(), osymbols or fst.output_symbols()
     one, zero, dtype = fst.kind.core.one(), fst.kind.core.zero(), fst.kind.dtype

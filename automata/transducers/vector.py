@@ -329,7 +329,8 @@ class VectorFst(WithArcs):
     ) -> VectorFst:  # fmt: skip
         """Delete states and arcs that are on no path as good as the best one times ``weight``.
 
-        ``nstate``: keep at most this number of states, those on the best paths.
+        ``weight``: by default, all paths are kept. ``nstate``: keep at most this number of states, those on the best
+        paths.
         """
         threshold = kept("prune", self._kind, weight, nstate)
         if weight is not None or nstate != NO_STATE_ID:
@@ -341,7 +342,10 @@ class VectorFst(WithArcs):
         self, delta: float = SHORTEST_DELTA, remove_total_weight: bool = False,
         reweight_type: str = "to_initial", *, budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Push weights towards the start ("to_initial") or towards the final states ("to_final")."""
+        """Push weights towards the start ("to_initial") or towards the final states ("to_final").
+
+        ``remove_total_weight``: drop the total weight, which is otherwise kept there.
+        """
         to_final = chosen("push: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
         delta = positive("push: delta", delta)
         self.core = self.core.push(True, False, to_final, remove_total_weight, False, delta, limits(budget))
@@ -351,7 +355,9 @@ class VectorFst(WithArcs):
     def reweight(
         self, potentials: Iterable[Any], reweight_type: str = "to_initial", *, budget: Budget | None = None
     ) -> VectorFst:
-        """Reweight by a potential for each state, such as the result of ``shortestdistance``."""
+        """Reweight by a potential for each state, such as the result of ``shortestdistance``; in the direction of
+        ``push``.
+        """
         to_final = chosen("reweight: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
         values = [number(each, self._kind, f"reweight: potential {at}") for at, each in enumerate(potentials)]
         self.core = self.core.reweight(np.array(values, np.float64), to_final, limits(budget))
@@ -362,8 +368,10 @@ class VectorFst(WithArcs):
         self, queue_type: str = "auto", connect: bool = True, weight: Weight | str | float | None = None,
         nstate: int = NO_STATE_ID, delta: float = SHORTEST_DELTA, *, budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Remove epsilon arcs, then prune (``weight``, ``nstate``). Raises ``FstOpError`` if the sum of an epsilon
-        cycle diverges.
+        """Remove epsilon arcs, then prune (``weight``, ``nstate``). ``connect``: whether unreachable states are
+        removed.
+
+        Raises ``FstOpError`` if the sum of an epsilon cycle diverges.
         """
         threshold = kept("rmepsilon", self._kind, weight, nstate)
         chosen("rmepsilon: queue_type", queue_type, QUEUE_TYPES)
@@ -387,7 +395,9 @@ class VectorFst(WithArcs):
         self, ipairs: Iterable[Any] | None = None, opairs: Iterable[Any] | None = None, *,
         budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Relabel by pairs of old and new labels; all others are unchanged."""
+        """Relabel inputs by ``ipairs`` and outputs by ``opairs``, pairs of an old and a new label. Labels without a
+        pair are unchanged.
+        """
         from tokenfst.automata.transducers.mapping import relabelled
 
         return self._become(relabelled(self, ipairs, opairs, budget))
@@ -401,7 +411,9 @@ class VectorFst(WithArcs):
     ) -> VectorFst:  # fmt: skip
         """Relabel to the labels that the same symbols have in other tables.
 
-        Raises ``FstOpError`` for symbols that are missing in the new tables.
+        The old tables are by default those of the machine. ``unknown_isymbol``, ``unknown_osymbol``: symbols that
+        replace those missing in the new tables; without them, missing symbols raise ``FstOpError``.
+        ``attach_new_isymbols``, ``attach_new_osymbols``: whether the machine gets the new tables.
         """
         from tokenfst.automata.transducers.mapping import table_pairs
 
