@@ -3,8 +3,9 @@
 ``digest(program)`` is the SHA-256 of a description that determines the program up to labels, so two different languages
 share a digest only in case of a SHA-256 collision. Constructs that the native core normalizes to one expression have
 one description: unions, intersections and unordered members are unordered sets, unions and concatenations are
-flattened, words are their bytes, and shared parts are described by their content. Labels, names of rules, and derived
-facts (``assured``) are omitted.
+flattened, words are their bytes, and shared parts are described by their content. (One case is missing: one-byte words
+in a union are combined neither with each other nor with its sets of bytes.) Labels, names of rules, and derived facts
+(``assured``) are omitted.
 
 Rules and variables may be recursive, so they have no given order. They are distinguished as states of automata are, by
 partition refinement. Each rule has a colour. The first colour says whether the rule has the empty word. Each round

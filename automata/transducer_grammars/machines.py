@@ -112,7 +112,9 @@ class Fst(VectorFst):
         return self
 
     def optimize(self, compute_props: bool = False, *, budget: Budget | None = None) -> Fst:
-        """Make the machine smaller where that is certain, in place. ``compute_props`` has no effect."""
+        """Replace the machine by an equivalent one, usually smaller (``tokenfst.fst.optimize``). ``compute_props`` has
+        no effect.
+        """
         self.core = building.optimize(self, budget=budget).core
         return self
 
@@ -261,7 +263,7 @@ def project(fst: VectorFst | str | bytes, project_type: str) -> Fst:
 
 @checked
 def optimize(fst: VectorFst | str | bytes, *, budget: Budget | None = None) -> Fst:
-    """An equivalent machine, smaller where that is certain."""
+    """An equivalent machine, usually smaller (``tokenfst.fst.optimize``)."""
     return acceptor_or_machine(fst).copy().optimize(budget=budget)
 
 

@@ -178,7 +178,7 @@ _SUMS = ("log", "log64", "real", "real64")
 
 @checked
 def optimize(fst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
-    """An equivalent machine, smaller where that is certain, as in pynini's ``optimize``.
+    """An equivalent machine, usually smaller, as in pynini's ``optimize``.
 
     Epsilons are removed; unweighted or acyclic acceptors are determinized and minimized; for others, labels and weights
     are encoded as letters. In semirings in which the weights of parallel paths add up ("log", "real"), that would lose
