@@ -6,7 +6,7 @@ the lengths of the shortest accepted and of the shortest rejected word from each
 determines. So the long chains that counting creates, Moore's worst case, are separated at once.
 
 Usage. ``minimal(table, accepting, start)``; ``tokenfst.automata.openfst.byte_automata.minimize_dfa`` does the same for
-byte automata by OpenFst.
+byte automata in the native core.
 
 Complexity. O(rounds * states * columns * log states); there are at most as many rounds as states, and few in practice.
 """

@@ -2,7 +2,8 @@
 
 A ``Language`` holds an expression, and an operator only creates a larger expression. Queries run on the native core,
 which determinizes the expression state by state and only as far as the answer needs (``constraint``). OpenFst is used
-for operations on complete machines: ``minimize``, ``to_fst``, ``from_fst``, and the reversal of automata.
+for some operations on complete machines: ``to_fst``, ``from_fst`` of pynini's machines, and the reversal of automata
+and replacement of bytes in them.
 
 Invariant: ``==`` and ``hash`` are identity. Whether two languages have the same words is a computation,
 ``a.equivalent(b)``, whose answer comes with a witness.
@@ -392,9 +393,10 @@ class Language(Constraint):
     ) -> Drawing:
         """A picture of the deterministic automaton; also written to ``path`` if given.
 
-        ``format``: ``"svg"``, ``"png"`` or ``"dot"``; by default, the suffix of the path decides. The result's ``dot``
-        is Graphviz text and needs no program; notebooks display it. Raises ``DrawingError`` beyond ``max_states``
-        states, ``MissingDependencyError`` if svg or png is requested without Graphviz.
+        ``format``: ``"svg"``, ``"png"``, ``"html"`` or ``"dot"``; by default, the suffix of the path decides. The
+        result's ``dot`` is Graphviz text and needs no program; notebooks display the picture. Raises ``DrawingError``
+        beyond ``max_states`` states and for other formats, ``MissingDependencyError`` if another format than dot is
+        requested without Graphviz.
         """
         picture = drawing.draw_dfa(self.determinize(), self._source, max_states)
         if path is not None:

@@ -1,4 +1,4 @@
-"""OpenFst interoperability: the only module that calls pynini, and the labels and files that are exchanged with it.
+"""OpenFst interoperability: the only room that imports pynini, and the labels and files that are exchanged with it.
 
 Machines are exchanged as numpy arrays of arcs. Label 0 is epsilon, and byte b has label b + 1 (convention 2). Importing
 a module of this room does not import pynini; calling an operation does.
