@@ -3,11 +3,10 @@
 The values that schema a allows and schema b does not are given by a schema too, ``{"allOf": [a, {"not": b}]}``, because
 sets of values are closed under intersection and complement (``sets``). So b includes a if this difference is empty,
 which is decided as for every schema, also for recursive ones; and the shortest text of the difference is a shortest
-witness. The difference refers to a and b as separate documents, so each keeps its references and the draft of its
-``$schema``.
+witness. The difference refers to a and b as separate documents, so each keeps its references and its draft.
 
-Limitation: both schemas are read with the same options. If both have a ``draft``, that of a counts; a format constrains
-values only if it does so in both; and the resolver of a is asked before that of b. So these options must agree.
+Limitation: both schemas are read with the same ``formats`` and by one resolver. So schemas with different ``formats``
+are refused, and so are resolvers that return different documents for one URI.
 
 Values are compared: white space, the order of members, and the spelling of strings and numbers make no difference. A
 keyword whose negation has no exact automaton is rejected with its pointer.
@@ -22,11 +21,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import quote, urldefrag, urljoin
 
-from tokenfst.automata.json_schema.documents.source import Resolver
+from tokenfst.automata.json_schema.documents.schema_texts import read
+from tokenfst.automata.json_schema.documents.source import DRAFTS, Resolver, draft_of
 from tokenfst.automata.json_schema.recipes import flattened, nested
+from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.budget import Budget
@@ -51,7 +52,7 @@ class Document:
 
     schema: Any
     draft: str | None = None
-    formats: str = "assert"
+    formats: Literal["assert", "annotate"] = "assert"
     resolver: Resolver | None = None
     budget: Budget | None = None
     closed: bool = False
@@ -93,7 +94,8 @@ class SchemaAnswer(Answer):
 class ComparedSchema(Constraint):
     """A schema's constraint, which is compared with other schemas by values, not by their spellings.
 
-    Both schemas must have the same ``draft`` and ``formats`` options, and resolvers that agree.
+    Both schemas must have the same ``formats``. If both have a resolver, it must return the same document for a URI
+    that either of them refers to.
     """
 
     __slots__ = ()
@@ -112,8 +114,8 @@ class ComparedSchema(Constraint):
         rejects.
 
         If ``other`` is not a schema, texts are compared instead of values. Raises UnsupportedSchemaError if the
-        negation of this schema has no exact automaton, AlgebraError for schemas that were made with
-        ``additional_properties="forbid"``, BudgetExceeded.
+        negation of this schema has no exact automaton or a URI stands for two documents, AlgebraError for schemas that
+        were made with ``additional_properties="forbid"`` or with different ``formats``, BudgetExceeded.
         """
         if not isinstance(other, ComparedSchema):
             return super().includes(other)
@@ -160,17 +162,19 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
             'additional_properties="forbid" changes what a schema says: compare schemas that say additionalProperties '
             "themselves"
         )
+    if left.formats != right.formats:
+        raise AlgebraError(
+            f"one of the schemas was made with formats={left.formats!r}, the other one with {right.formats!r}: make "
+            "both with the same"
+        )
     _check_names([*left.schemas, *right.schemas])
     depth = max(left.depth, right.depth)
     names = [each + str(depth) if depth else each for each in (LEFT, RIGHT)]
 
     def resolve(uri: str) -> Any:
         if uri in names:
-            return left.schema if uri == names[0] else right.schema
-        for each in (left, right):
-            if each.resolver is not None and (found := each.resolver(uri)) is not None:
-                return found
-        return None
+            return _with_draft(left if uri == names[0] else right)
+        return _resolved(uri, left, right)
 
     both = {
         "allOf": [
@@ -180,15 +184,57 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
     }
     made = json_schema(
         both,
-        draft=left.draft or right.draft,
         whitespace="compact",
-        formats="annotate" if "annotate" in (left.formats, right.formats) else "assert",
+        formats=left.formats,
         resolver=resolve,
         source="the difference of two schemas",
         budget=left.budget or right.budget,
     )
     made.document = replace(made.document, made_of=(*left.schemas, *right.schemas), depth=depth + 1)
     return made
+
+
+def _with_draft(document: Document) -> Any:
+    """The schema of a document, whose ``$schema`` names the draft with which it was made."""
+    if document.draft is None:
+        return document.schema
+    schema = read(document.schema, "#", Work(document.budget))
+    if isinstance(schema, bool):
+        return schema
+    part = document.draft if document.draft.startswith("draft") else f"draft/{document.draft}"
+    return {**schema, "$schema": f"http://json-schema.org/{part}/schema"}
+
+
+def _resolved(uri: str, left: Document, right: Document) -> Any:
+    """The document that the resolvers of two schemas return for a URI.
+
+    Raises UnsupportedSchemaError if they return different ones, or one that would have another draft in each schema.
+    """
+    documents, texts, drafts = [], set(), set()
+    for each in (left, right):
+        document = None if each.resolver is None else each.resolver(uri)
+        if document is not None:
+            documents.append(read(document, uri, Work(each.budget)))
+            texts.add(json.dumps(documents[-1], sort_keys=True, default=repr))
+            drafts.add(draft_of(documents[-1], _draft(each)))
+    if len(texts) > 1:
+        raise _ambiguous(f"the resolvers of both schemas return different documents for {uri!r}: rename one")
+    if len(drafts) > 1:
+        raise _ambiguous(
+            f"{uri!r} has no $schema, and the schemas that refer to it have different drafts: add a $schema"
+        )
+    return documents[0] if documents else None
+
+
+def _ambiguous(message: str) -> UnsupportedSchemaError:
+    return UnsupportedSchemaError(f"{RIGHT}#", message)
+
+
+def _draft(document: Document) -> int:
+    """The draft of a document, which those that it refers to have too unless they name another."""
+    if document.draft is not None:
+        return DRAFTS[document.draft]
+    return draft_of(read(document.schema, "#", Work(document.budget)), DRAFTS["2020-12"]) or DRAFTS["2020-12"]
 
 
 def compare(left: Document, right: Document) -> tuple[SchemaAnswer, SchemaAnswer]:
@@ -228,10 +274,9 @@ def _check_names(schemas: list[Any]) -> None:
                     shared.add(name)
         if shared & meant or (shared and _DYNAMIC in meant):
             name = min(shared & meant or shared)
-            raise UnsupportedSchemaError(
-                f"{RIGHT}#",
+            raise _ambiguous(
                 f"both schemas have a part that is called {name!r}, and a reference could mean either: leave {keyword} "
-                "out of one of them",
+                "out of one of them"
             )
 
 

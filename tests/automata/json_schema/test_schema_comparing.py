@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tokenfst.errors import (
     AlgebraError,
     BudgetExceeded,
     EmptyLanguageError,
+    SchemaError,
     UnsupportedSchemaError,
 )
 
@@ -204,6 +207,55 @@ def test_each_document_has_its_own_draft_and_references() -> None:
     inner = {"$id": "https://example.org/a", "$defs": {"b": {"$id": "b", "type": "integer"}}, "$ref": "b"}
     with pytest.raises(UnsupportedSchemaError, match=r"a reference could mean either: leave \$id out"):
         json_schema(inner).includes(json_schema(changed(inner, "$defs", "b", "type", to="string")))
+
+
+DRAFTED = [
+    {"const": 1},
+    {"type": "integer"},
+    {"minimum": 1, "exclusiveMinimum": True},
+    {"exclusiveMinimum": 1},
+    '{"dependentRequired": {"a": ["b"]}}',
+    True,
+]
+VALUES = ["0", "1", "1.0", "2", "1.5", '"x"', "{}", '{"a":1}', '{"a":1,"b":2}', "[]", "null"]
+
+
+@pytest.mark.parametrize("drafts", [("draft-04", None), ("draft-06", "2020-12"), ("draft-04", "draft-07")])
+def test_each_document_has_the_draft_with_which_it_was_made(drafts: tuple[str | None, str | None]) -> None:
+    made = []
+    for draft in drafts:
+        for schema in DRAFTED:
+            with suppress(SchemaError):  # some drafts have no such keyword, or another form of it
+                made.append(json_schema(schema, draft=draft, spelling="any"))
+    assert len(made) >= 9
+    for a, b in itertools.product(made, repeat=2):
+        counterexamples = [text for text in VALUES if a.accepts(text) and not b.accepts(text)]
+        answer = b.includes(a)
+        assert bool(answer) <= (not counterexamples)
+        if not answer:
+            assert answer.text is not None and a.accepts(answer.text) and not b.accepts(answer.text)
+
+
+def test_options_that_no_common_reading_has_are_refused() -> None:
+    date = {"type": "string", "format": "date"}
+    strict, loose = json_schema(date), json_schema(date, formats="annotate")
+    for ask in (strict.includes, strict.equivalent, strict.difference, partial(schema_changes, strict)):
+        with pytest.raises(
+            AlgebraError,
+            match=r"formats='(assert', the other one with 'annotate|annotate', the other one with 'assert)'",
+        ):
+            ask(loose)
+    assert json_schema({"type": "string"}).equivalent(json_schema({"type": "string"}, formats="assert"))
+    reference, integer = {"$ref": "urn:x"}, {"type": "integer"}
+
+    def referring(document: Any, draft: str | None = None) -> Any:
+        return json_schema(reference, resolver={"urn:x": document}.get, draft=draft)
+
+    assert referring(integer).equivalent(referring('{"type": "integer"}'))
+    with pytest.raises(UnsupportedSchemaError, match="different documents for 'urn:x': rename one"):
+        referring(integer).equivalent(referring({"type": "string"}))
+    with pytest.raises(UnsupportedSchemaError, match=r"'urn:x' has no \$schema"):
+        referring(integer).equivalent(referring(integer, draft="draft-04"))
 
 
 # --- reports ------------------------------------------------------------------------------------------
