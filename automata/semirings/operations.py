@@ -1,7 +1,8 @@
 """Operations on machines over any semiring: rational operations, composition, epsilon removal, determinization,
 pushing.
 
-Each raises ``FstOpError`` if the semiring lacks a property that it needs. All take a budget.
+Each raises ``FstOpError`` if the semiring lacks a property that it needs. Those that are not linear (``compose``,
+``rmepsilon``, ``push``, ``determinize``) take a budget.
 """
 
 from __future__ import annotations

@@ -241,7 +241,8 @@ class Gallic(_Parts):
 class Expectation(Semiring):
     """Pairs (p, r) of a probability and an expectation: component-wise sums, (p, r)(q, s) = (pq, ps + rq).
 
-    With r = p * x on each arc, the total is the pair of the probability and the expectation of the sum of all x, times
+    ``weight``: the semiring of p. ``value``: that of r, by default the same; ``Reals`` allows negative numbers. With
+    ``r = p * x`` on each arc, the total is the pair of the probability and the expectation of the sum of all x, times
     that probability.
     """
 
