@@ -351,21 +351,23 @@ def _board(
         start, link = (
             ("of these: ", "the same") if rows else (f"{cases}, with each library's defaults: ", BOARD_LINK)
         )
+        if keys == "step" and found["side_by_side"] < found["cases"]:
+            start = f"of {found['side_by_side']:,} of these, measured side by side: "
         rows.append([start + label, *_cells(Table(""), figures, list(LIBRARIES), best), link])
     return rows
 
 
 def readme() -> str:
-    """README's table: what each benchmark says, the leaderboard's run of all schemas, and its largest sample with
-    ``SHOWN`` libraries.
-    """
+    """README's table: what each benchmark says, and the leaderboard's runs of all schemas and of samples."""
     board = json.loads((DATA / "leaderboard.json").read_text())
     suite = board["suites"]["maskbench"]
     found = next(each for each in suite["tables"] if len(each["engines"]) >= SHOWN)
     rows = []
-    if suite["tables"][0]["cases"] == suite["of"]:
-        rows += _board(suite["tables"][0], BOARD[:2], "all of them")
-    rows += _board(found, BOARD, f"{found['cases']:,} of them, drawn at random")
+    for table in suite["tables"]:
+        whole = table["cases"] == suite["of"]
+        if table is found or table is suite["tables"][-1] or whole:
+            cases = "all of them" if whole else f"{table['cases']:,} of them, drawn at random"
+            rows += _board(table, BOARD if table is found else BOARD[:2], cases)
     facts = []
     for fact in FACTS:
         known = [
