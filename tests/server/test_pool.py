@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.programs.constraint_server import small_vocabulary
 
+from tokenfst import _native
 from tokenfst.errors import BudgetExceeded
 from tokenfst.server.limits import Limits
 from tokenfst.server.refusals import Refused, refused
@@ -175,6 +176,7 @@ def test_a_construction_that_ran_out_of_time_is_judged_by_processor_time() -> No
     assert refused(BudgetExceeded("states", 8.0, ""), used=0.0).code == "over_limit"
 
 
+@pytest.mark.skipif(hasattr(_native, "stress"), reason="sanitizers take memory of their own")
 def test_memory_has_a_limit(tmp_path: Path) -> None:
     async def test(pool: Pool, job: Callable[..., Job]) -> None:
         reply = await pool.ask("one", job("a", nothing=[[]] * 3_000_000))
