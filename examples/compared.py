@@ -102,7 +102,7 @@ def quality(texts: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[
 
 
 def timed(decode: Callable[[], Any]) -> tuple[Any, float]:
-    """What it returns, and the seconds of processor time that it took: torch has one thread, others use the machine."""
+    """The result of a call and its processor time in seconds: torch has one thread, and others use the machine."""
     begin = time.process_time()
     result = decode()
     return result, time.process_time() - begin

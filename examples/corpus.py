@@ -78,7 +78,7 @@ class ConceptSet:
 
 
 def commongen(part: Part) -> list[ConceptSet]:
-    """The concept sets of one part, in the order of the file; what is held out has the concepts of no other."""
+    """The concept sets of one part, in the order of the file. No held-out set has the concepts of another part."""
     if not COMMONGEN.exists():
         raise SystemExit("CommonGen's validation.json is expected in shared/commongen beside the repository")
     found: dict[tuple[str, ...], list[str]] = {}
@@ -122,7 +122,7 @@ FUNCTION_WORDS = frozenset(
 NOUNS_FOLLOW = frozenset(
     "a an the of in on at from by with into over his her its their my your our".split()  # noqa: SIM905  # words are read more easily than a list
 )
-"""Words after which what may be a noun or a verb is a noun."""
+"""Words after which a word that may be a noun or a verb is a noun."""
 
 
 @cache

@@ -148,7 +148,7 @@ def _parsed(parser: Any, text: str) -> bool:
 
 
 def judge_of(row: dict[str, Any]) -> mask_by_mask.Judge:
-    """Who says whether a text is right, and is none of the libraries."""
+    """The judge of a case's texts, which is independent of the compared libraries."""
     if "schema" in row:
         return mask_by_mask.schema_judge(row["schema"])
     if "regex" in row:

@@ -330,11 +330,11 @@ class World:
         self._made: dict[str, Library] = {}
 
     def installed(self, *names: str) -> list[str]:
-        """Those of the named peers that take part."""
+        """The names of those peers that are installed and not left out."""
         return [name for name in names if version(name) is not None and name not in self._without]
 
     def peers(self, *names: str) -> Iterator[Library]:
-        """Those of the named peers that take part."""
+        """Those peers that are installed and not left out. Each is loaded at its first use."""
         for name in self.installed(*names):
             if name not in self._made:
                 self._made[name] = PEERS[name](self.vocabulary)

@@ -36,7 +36,7 @@ _PARSER_ERROR: type[Exception] = typer.BadParameter.mro()[1]
 COMMANDS = {
     "compile": (
         "artifacts.compiling",
-        "Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.",
+        "Compile a pattern, a schema, a grammar or another constraint for a vocabulary, into an artifact.",
     ),
     "inspect": (
         "artifacts.inspecting",

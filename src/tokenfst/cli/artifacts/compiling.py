@@ -83,7 +83,7 @@ def compile_command(
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.
+    """Compile a pattern, a schema, a grammar or another constraint for a vocabulary, into an artifact.
 
     With --batch, compile many constraints into a store that processes and computers share. Constraints that are
     already in the store are not compiled again. A line that fails is reported, and the others are compiled.

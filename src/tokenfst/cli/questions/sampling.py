@@ -60,8 +60,8 @@ def sample_command(
 
     Each is printed as soon as it is drawn, however many are asked for: Ctrl-C or a closed pipe ends the command.
 
-    With --vocabulary, draw random token sequences, as a model does that prefers no token. Line breaks, control
-    characters and bytes that are not UTF-8 are shown as escapes; --json prints the exact strings.
+    With --vocabulary, draw random token sequences, as a model with equal scores for all tokens would. Line
+    breaks, control characters and bytes that are not UTF-8 are shown as escapes; --json prints the exact strings.
     """
     if max_tokens is not None:
         if max_new_tokens is not None:

@@ -132,7 +132,8 @@ def serve_command(
             "-v",
             metavar="SPEC",
             autocompletion=completion.vocabularies,
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE or tokens:FILE.json; may be repeated.",
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, symbols:A,B,C or "
+            "pack:FILE; may be repeated.",
         ),
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
@@ -177,13 +178,13 @@ def serve_command(
     json: Json = False,
 ) -> int:
     """Serve constraints over HTTP: compile, check, explain, compare, sample, validate. For example: tokenfst serve
-    --store artifacts --vocabulary mistral:tekken_240911. Artifacts go into the store; what is validated are requests of
-    OpenAI's APIs.
+    --store artifacts --vocabulary mistral:tekken_240911. Artifacts go into the store. Validation
+    is of requests to OpenAI's APIs.
 
     Each request with a constraint runs in a process that is killed if it exceeds its limits. The log is JSON on
     stderr. With --json, one JSON object on stdout gives the server's URL once it listens. SIGTERM ends the
     server when the requests under way are finished; SIGHUP reads the keys again. With --sign-with, artifacts
-    are signed, and those that are signed by no key given are neither served nor used.
+    are signed, and those without a signature by a given key are neither served nor used.
     """
     if new_key:
         from tokenfst.server.front.tenants import new_key as made

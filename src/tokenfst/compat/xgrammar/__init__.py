@@ -3,7 +3,7 @@
 Written from the documentation of xgrammar 0.2.8 and compared with it (tests/compat, docs/engines/compat.md). Names,
 arguments and results are xgrammar's, also in its submodules; the meaning of a constraint is tokenfst's, exactly.
 Features of xgrammar that are missing here raise ``Unsupported``. Errors are RuntimeErrors, as in xgrammar, with
-tokenfst's messages.
+tokenfst's messages; ``builtin_structural_tag`` and ``openai_tool_call_schema`` raise ValueErrors, as in xgrammar.
 """
 
 from __future__ import annotations
