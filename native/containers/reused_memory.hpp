@@ -142,7 +142,7 @@ void move_to_larger(ReusedVector<T>& vector, size_t capacity) {
   for (size_t begin = 0; begin < vector.size(); begin += kPart) {
     const size_t end = std::min(begin + kPart, vector.size());
     larger.insert(larger.end(), vector.data() + begin, vector.data() + end);
-    ReusedMemory::drop(vector.data(), vector.capacity() * sizeof(T), begin * sizeof(T), end * sizeof(T));
+    ReusedMemory::drop(static_cast<void*>(vector.data()), vector.capacity() * sizeof(T), begin * sizeof(T), end * sizeof(T));
   }
   vector.swap(larger);
 }
