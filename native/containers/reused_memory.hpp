@@ -3,8 +3,9 @@
 // The tables of an automaton grow by doubling, to some hundred kilobytes, and are freed with it. Fresh pages cost more
 // than what is written into them: the system maps and clears each page at its first touch, in the middle of computing a
 // mask. So freed blocks of 2 KiB to 1 MiB are kept for the next automaton, at most 4 MiB in the process, in one list for
-// each size. Larger blocks are mappings of their own on Linux, which go back to the system at once: an allocator keeps
-// them, and blocks that tables have outgrown were a tenth of a large automaton's memory. There are eight sizes from each power of two to the next, so that little of a block is left empty.
+// each size. There are eight sizes from each power of two to the next, so that little of a block is left empty.
+// Larger blocks are mappings of their own on Linux, which go back to the system at once: an allocator keeps such blocks,
+// and those that tables had outgrown were a tenth of a large automaton's memory.
 // Any thread may allocate and free. No thread waits for another one: while the lists are locked, blocks come from the
 // default allocator and return to it. (In a process that was forked while they were locked, they stay locked.) Rejected:
 // keeping the blocks of each automaton for itself, since that only holds blocks that its tables have outgrown.
