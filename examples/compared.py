@@ -1,7 +1,8 @@
 """What the experiments with text compare: five ways to decode with beams, and how texts are scored.
 
-Every decoder ranks texts by their log-probability, the end token's included, so that they differ in what they search
-only. BLEU-4 is sacrebleu's over all texts, ROUGE-L the mean of rouge-score's best reference, both in lower case.
+All decoders rank texts by their log-probability, the end token included; they differ only in the texts that they
+search. BLEU-4 is sacrebleu's figure over all texts. ROUGE-L is the mean over the texts, each with the reference that
+gives the highest value by rouge-score. Both are computed in lower case.
 """
 
 from __future__ import annotations
@@ -20,25 +21,28 @@ from tokenfst import ConstraintLogitsProcessor, TokenAutomaton
 from tokenfst.decoding.search.beam_search import automata_beam_search
 
 Decoder = Callable[[SmallModel, Sequence[str], Sequence[TokenAutomaton], int, int], list[str]]
-"""A model, prompts, a constraint for each, beams, and the most tokens of a text: the texts."""
+"""A function of a model, prompts, a constraint for each prompt, the number of beams and the greatest number of tokens;
+it returns one text for each prompt."""
 
 
 def unmasked(
     loaded: SmallModel, prompts: Sequence[str], automata: Sequence[TokenAutomaton], beams: int, tokens: int
 ) -> list[str]:
-    """transformers' beam search."""
+    """transformers' beam search without a constraint."""
     return _searched(loaded, prompts, beams, tokens, [])
 
 
 def local(
     loaded: SmallModel, prompts: Sequence[str], automata: Sequence[TokenAutomaton], beams: int, tokens: int
 ) -> list[str]:
-    """The same with masks that ask whether *some* continuation is allowed, however long."""
+    """The same search with masks that ask only whether *some* continuation is allowed, however long."""
     return _searched(loaded, prompts, beams, tokens, [ConstraintLogitsProcessor(list(automata))])
 
 
 def guided(alpha_min: float, gamma: float) -> Decoder:
-    """Automata-guided beam search: masks of what can be met within the tokens left, and a push towards it."""
+    """Automata-guided beam search: masks of what can be completed within the tokens left, and a bonus for tokens that
+    lead towards acceptance.
+    """
 
     def decode(
         loaded: SmallModel,
@@ -88,7 +92,7 @@ def _searched(
 
 
 def quality(texts: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
-    """BLEU-4 and ROUGE-L, both of 100."""
+    """BLEU-4 and ROUGE-L, both between 0 and 100."""
     lower = [text.strip().lower() for text in texts]
     right = [[reference.lower() for reference in row] for row in references]
     most = max(map(len, right))
@@ -102,7 +106,7 @@ def quality(texts: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[
 
 
 def timed(decode: Callable[[], Any]) -> tuple[Any, float]:
-    """The result of a call and its processor time in seconds: torch has one thread, and others use the machine."""
+    """The result of a call and its processor time in seconds. The clock would include other work on the computer."""
     begin = time.process_time()
     result = decode()
     return result, time.process_time() - begin

@@ -1,15 +1,16 @@
-"""The texts that the small model learns from, and those that are held out: found or made, never downloaded.
+"""The texts that the small model is trained on, and those that are held out. None is downloaded.
 
 - *Documentation*: ``pydoc_data.topics``, and the docstrings of the standard library and of the packages in
   ``PACKAGES``, read from their sources (nothing is imported).
-- *JSON*: records, and tool calls for a request in English, drawn from the tables below.
-- *CommonGen* (Lin et al., 2020), ../shared/commongen: sentences for sets of concepts. A hash of the set decides
-  where it belongs: half is held out, and of the other half a tenth chooses between checkpoints.
+- *JSON*: records, and tool calls for requests in English, drawn from the tables below.
+- *CommonGen* (Lin et al., 2020), ../shared/commongen: sentences for sets of concepts. A hash of the set decides which
+  part it belongs to: half of the sets are held out, and a tenth of the other half serves to choose between
+  checkpoints.
 
-A sentence is asked for in one of two forms, `concepts: dog, throw` and `blanks: A man _ the _.`. Concepts stand in the
-order in which the sentence has them. The training half has some 1,800 sentences, which a model soon knows by heart. So
-a sentence is told with other concepts or other blanks each time, and mostly with other words: with words of other
-sentences in the place of its own, in the same inflection.
+A prompt for a sentence has one of two forms, `concepts: dog, throw` and `blanks: A man _ the _.`. Concepts are listed
+in the order in which the sentence has them. The training half has some 1,800 sentences, which a model soon knows by
+heart. So each time that a sentence occurs in training, its prompt has other concepts or other blanks. Most times the
+sentence itself is changed too: words of other sentences, in the same inflection, replace some of its own.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ def documentation() -> list[str]:
     for package in PACKAGES:
         found = importlib.util.find_spec(package)
         if found is None or found.origin is None:
-            raise SystemExit(f"the docstrings of {package} are learned from: pip install {package}")
+            raise SystemExit(f"the training texts include the docstrings of {package}: pip install {package}")
         roots.append(Path(found.origin).parent)
     return sorted({*topics.values(), *(text for root in roots for text in docstrings(root))})
 
 
 def docstrings(root: Path) -> Iterator[str]:
-    """Docstrings of more than 60 characters of all modules below a folder, tests and installed packages left out."""
+    """Docstrings of more than 60 characters in all modules below a folder, without tests and installed packages."""
     for path in root.rglob("*.py"):
         if {"site-packages", "test", "tests", "idlelib", "idle_test", "lib2to3"} & set(
             path.relative_to(root).parts
@@ -93,7 +94,9 @@ def commongen(part: Part) -> list[ConceptSet]:
 
 
 def part_of(concepts: tuple[str, ...]) -> Part:
-    """Which part concepts belong to, in whatever order; some sets name a concept twice (a brush, to brush)."""
+    """The part that a set of concepts belongs to. The order of concepts does not matter, nor whether a concept occurs
+    twice (a brush, to brush).
+    """
     digest = hashlib.sha256(" ".join(sorted(concepts)).encode()).digest()
     if digest[0] % 2:
         return "held out"
@@ -127,7 +130,9 @@ NOUNS_FOLLOW = frozenset(
 
 @cache
 def lemmas(word: str) -> tuple[str, ...]:
-    """What a word is a form of, the likeliest first: its lemmas as a noun and as a verb by lemminflect, and itself."""
+    """What a word may be a form of, the likeliest first: by lemminflect its lemmas as a noun and as a verb, and the
+    word itself.
+    """
     from lemminflect import getAllLemmas
 
     found = getAllLemmas(word.lower())
@@ -138,7 +143,9 @@ def lemmas(word: str) -> tuple[str, ...]:
 
 
 def sentence_documents(sets: list[ConceptSet], draw: random.Random, reword: float = 0.0) -> list[str]:
-    """Each sentence once, with concepts or with blanks of this draw; a share ``reword`` of them with other words."""
+    """One document for each sentence, with a prompt of concepts or of blanks, drawn at random. ``reword``: the share of
+    sentences in which words are replaced.
+    """
     lexicon = Lexicon.of(sets) if reword else None
     documents = []
     for item in sets:
@@ -157,7 +164,7 @@ def sentence_documents(sets: list[ConceptSet], draw: random.Random, reword: floa
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Nouns and verbs by inflection (Penn Treebank's tags), each as often as sentences have it."""
+    """The nouns and verbs of sentences by inflection (Penn Treebank's tags), each as often as it occurs."""
 
     words: dict[str, list[str]]
 
@@ -173,7 +180,9 @@ class Lexicon:
         return cls(words)
 
     def reworded(self, sentence: str, draw: random.Random) -> str:
-        """A sentence in which half of the nouns and verbs became others, after articles that fit."""
+        """The sentence, with about half of its nouns and verbs replaced by others. A word after "a" or "an" is
+        replaced only where the article still fits.
+        """
         parts, before = [], ""
         for part in re.split(rf"({WORD.pattern})", sentence):
             tag = inflection(part, before) if WORD.fullmatch(part) else None
@@ -187,7 +196,9 @@ class Lexicon:
 
 @cache
 def inflection(word: str, before: str) -> str | None:
-    """The tag of a noun or verb in lower case, guessed from the word before it where it may be either."""
+    """The Penn Treebank tag of a noun or verb in lower case; None for other words. The word before it decides if it may
+    be either.
+    """
     from lemminflect import getAllInflections, getAllLemmas
 
     if not word.islower() or word in FUNCTION_WORDS or len(word) < 3:
@@ -205,7 +216,9 @@ def inflection(word: str, before: str) -> str | None:
 
 
 def concepts_of(sentence: str, wanted: tuple[str, ...] | None, draw: random.Random) -> list[str]:
-    """Concepts in the order in which a sentence has them: those wanted, or two to five of its content words."""
+    """Concepts in the order in which the sentence has them: those of ``wanted``, where it is not given two to five of
+    the sentence's content words.
+    """
     found: dict[str, None] = {}
     for word in WORD.findall(sentence):
         if word.lower() in FUNCTION_WORDS:
@@ -221,7 +234,7 @@ def concepts_of(sentence: str, wanted: tuple[str, ...] | None, draw: random.Rand
 
 
 def with_blanks(sentence: str, share: float, draw: random.Random) -> str:
-    """A sentence in which a share of the words, at least one, became ``_``; neighbouring blanks are one."""
+    """The sentence with ``_`` in place of a share of its words, at least one; neighbouring blanks become one."""
     words = sentence.split(" ")
     for index in draw.sample(range(len(words)), max(1, round(share * len(words)))):
         words[index] = "_"
@@ -275,7 +288,7 @@ WORDS = {
     "folder": ("docs", "photos", "music", "tmp"),
     "status": ("open", "closed", "waiting"),
 }
-"""What arguments and fields may be where they are one of a few words."""
+"""The values of those arguments and fields that have only a few possible values."""
 
 TOOLS: dict[str, tuple[str, ...]] = {
     "get_weather": ("What is the weather in {city}, in {unit}?", "Weather for {city} in {unit}, please."),
@@ -298,7 +311,7 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "remind": ("Remind me on {date} at {time}: {text}",),
     "list_files": ("What is in {folder}?", "Show the files of {folder}."),
 }
-"""Requests for each tool; its arguments are the fields that a request names, in that order."""
+"""Requests for each tool. The arguments of a call are the fields that the request names, in that order."""
 
 RECORD_FIELDS = (
     *(
@@ -322,7 +335,7 @@ RECORD_FIELDS = (
 
 
 def value(field: str, draw: random.Random, sentences: list[str]) -> Any:
-    """What stands in a field of this name."""
+    """A random value for a field of this name."""
     if field in WORDS:
         return draw.choice(WORDS[field])
     made: dict[str, Any] = {

@@ -1,8 +1,8 @@
-"""The whole road, as ``make demo`` runs it: a regex, composed with a real vocabulary, saved, loaded, decoded.
+"""The demo that ``make demo`` runs: a regex is compiled for a real vocabulary, saved, loaded, and used in decoding.
 
-The artifact is for a real vocabulary of 131,072 tokens. The language model that then generates is the small one in
-small_model/, with a vocabulary of its own, and the same constraint compiled for that. Nothing is downloaded. The exit
-status is 1 if any text is not in the language.
+The artifact is for a real vocabulary of 131,072 tokens. Then the small language model in small_model/ generates
+texts. It has a vocabulary of its own, for which the same constraint is compiled again. Nothing is downloaded. The
+exit status is 1 if any text is not in the language.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def generate() -> int:
     torch.set_num_threads(1)  # a model this small gains nothing from a second one
     model, tokenizer, vocabulary = timed("6. Load the small model", load)
     print(f"   {model.num_parameters():,} parameters, {len(vocabulary):,} tokens")
-    # The prompts end before a space: so a text begins with one, as in the texts that the model has learned from.
+    # A prompt ends before a space, so each text begins with one, as in the texts that the model was trained on.
     language = tokenfst.regex(" " + PATTERN)
     automaton = timed("7. Compile for its tokens", lambda: tokenfst.compile(language, vocabulary))
     torch.manual_seed(0)
@@ -112,7 +112,7 @@ def generate() -> int:
 
 
 def timed(what: str, function: Callable[[], Any]) -> Any:
-    """Call, and print how long it took."""
+    """Call the function, print how long it took, and return its result."""
     begin = perf_counter()
     result = function()
     print(f"{what:26} {(perf_counter() - begin) * 1e3:8.1f} ms")

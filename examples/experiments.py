@@ -1,4 +1,4 @@
-"""What the experiments share: their command line, and how a table and a figure come under docs/experiments/."""
+"""What the experiments share: their command line, and the files with tables and a figure in docs/experiments/."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "experiments"
 
 @dataclass(frozen=True)
 class Experiment:
-    """One run. ``name``: of the files. ``size``: "quick", "usual" or "full". Torch computes on one thread."""
+    """One run of an experiment, for which torch uses one thread. ``name``: the name of its files, without an ending.
+    ``size``: "quick", "usual" or "full". ``begin``: the clock at the start.
+    """
 
     name: str
     title: str
@@ -30,12 +32,16 @@ class Experiment:
 
     @classmethod
     def start(cls, name: str, description: str) -> Experiment:
-        """Read the command line; ``description``: the calling module's text, whose first line is the title."""
+        """Read the command line. ``description``: the docstring of the calling module; the title is its first line up
+        to the colon.
+        """
         parser = argparse.ArgumentParser(description=description)
         sizes = parser.add_mutually_exclusive_group()
-        sizes.add_argument("--full", action="store_true", help="more of everything: takes far longer")
-        sizes.add_argument("--quick", action="store_true", help="a few of everything: whether it works")
-        parser.add_argument("--folder", type=Path, default=FOLDER, help="where the table and the figure go")
+        sizes.add_argument("--full", action="store_true", help="a larger run, which takes far longer")
+        sizes.add_argument("--quick", action="store_true", help="a small run, to see whether it works")
+        parser.add_argument(
+            "--folder", type=Path, default=FOLDER, help="the folder for the table and the figure"
+        )
         options = parser.parse_args()
         torch.set_num_threads(1)
         title = description.strip().splitlines()[0].split(": ", 1)[0].rstrip(".")
@@ -43,17 +49,19 @@ class Experiment:
         return cls(name, title, size, options.folder, time.perf_counter())
 
     def pick(self, quick: T, usual: T, full: T) -> T:
-        """What goes with the size of this run."""
+        """The one of the three values that belongs to the size of this run."""
         return {"quick": quick, "usual": usual, "full": full}[self.size]
 
     def note(self, text: str) -> None:
-        """A line on the terminal, with the time since the start."""
+        """Print a line with the time since the start."""
         print(f"{time.perf_counter() - self.begin:6.0f} s  {text}", flush=True)
 
     def write(
         self, settings: str, tables: Sequence[str], draw: Callable[[Any], None], columns: int = 2
     ) -> None:
-        """``NAME.md`` with the command, the settings and the tables; ``NAME.png`` of what ``draw`` makes of axes."""
+        """Write ``NAME.md`` with the command, the settings and the tables, and ``NAME.png``, whose axes ``draw``
+        fills.
+        """
         from matplotlib.figure import Figure
 
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +84,7 @@ class Experiment:
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown, numbers on the right; those with a fraction get three digits, or one after the point."""
+    """A table in Markdown. Columns of numbers are aligned on the right; ``cell`` rounds floats."""
     aligned = ["---:" if isinstance(item, int | float) else "---" for item in rows[0]]
     lines = [heading, aligned, *([cell(item) for item in row] for row in rows)]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)

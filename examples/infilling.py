@@ -1,9 +1,10 @@
-"""Infilling: sentences of which words are missing, with a text of one to four words in each gap.
+"""Infilling: sentences with missing words, and one to four words in place of each gap.
 
-Of held-out sentences of CommonGen 10, 20 or 30 per cent of the words are left out; gaps beside each other are one. The
-small model is shown the sentence with its gaps (`blanks: A man _ the _.`) and decodes the whole sentence, which a
-template holds to the words that are there. The decoders are those of ordered_commongen.py; their texts are compared
-with the sentences as they were. Coverage is counted by Python's ``re``. Writes docs/experiments/infilling.md and .png.
+The sentences are held-out ones of CommonGen. 10, 20 or 30 per cent of their words are left out; neighbouring gaps
+count as one. The small model gets the sentence with its gaps (`blanks: A man _ the _.`) and writes the whole
+sentence; a template fixes the words that are there. The decoders are those of ordered_commongen.py. Their texts are
+compared with the original sentences. Coverage is the percentage of texts that match the template, by Python's ``re``.
+Writes docs/experiments/infilling.md and .png.
 """
 
 from __future__ import annotations
@@ -64,19 +65,19 @@ def main() -> None:
 
 
 def fits(sentence: str) -> bool:
-    """Whether a sentence leaves room in its tokens, and has none of the sign for a gap."""
+    """Whether a sentence has 6 to 20 words, and no ``_``, which stands for a gap."""
     return 6 <= len(sentence.split()) <= 20 and "_" not in sentence
 
 
 def filled(gapped: str) -> Language | Grammar:
-    """All sentences with something in each gap, after the space that follows the prompt."""
+    """All sentences that have one to four words in each gap, after the space that follows the prompt."""
     parts = [part.replace("{", "{{").replace("}", "}}") for part in gapped.split("_")]
     text = parts[0] + "".join(f"{{gap{index}}}{part}" for index, part in enumerate(parts[1:]))
     return template(" " + text, **{f"gap{index}": GAP for index in range(len(parts) - 1)})
 
 
 def pattern(gapped: str) -> str:
-    """The same for Python's ``re``."""
+    """The same language as a pattern of Python's ``re``."""
     return " " + GAP.join(map(re.escape, gapped.split("_")))
 
 

@@ -1,12 +1,18 @@
 """JSON calls: a tool call for a request in English, drawn by particles within a limit of tokens.
 
-The small model is asked (`request: Buy 3 of the lamp.` and `call:`) for calls of one of sixteen tools, each with a
-schema of its arguments. Sequential Monte Carlo draws k particles a request with three proposals: local masks (LCD),
-which do not know how many tokens are left; masks of what can still be completed (GCD); and the look-ahead of a hidden
-Markov model, distilled from the model and multiplied with the automaton (P-GCD). One particle is drawn in the end, by
-weight. Beside them, the model without a constraint. Requests are of two kinds: those whose call fits into the tokens,
-and any, of which about half must be cut short. Satisfied is what Python's ``json`` reads and has the arguments of its
-tool; right is what equals the call that the request was made of. Writes docs/experiments/json-calls.md and .png.
+The prompts (`request: Buy 3 of the lamp.` and `call:`) ask the small model for a call of one of sixteen tools, each
+with a schema of its arguments. Sequential Monte Carlo draws k particles for each request. Three proposals are
+compared:
+
+- local masks (LCD), which do not know how many tokens are left;
+- masks of what can still be completed within the tokens left (GCD);
+- the look-ahead of a hidden Markov model, which is distilled from the model and multiplied with the automaton
+  (P-GCD).
+
+In the end one particle is drawn by weight. A fourth decoder is the model without a constraint. There are two kinds of
+requests: those whose call fits into the limit of tokens, and requests as they come, about half of whose calls do not
+fit. A text is *satisfied* if Python's ``json`` reads it and it has the arguments of its tool; it is *right* if it
+equals the call from which the request was made. Writes docs/experiments/json-calls.md and .png.
 """
 
 from __future__ import annotations
@@ -106,7 +112,9 @@ def compared(
 
 
 def asked(loaded: SmallModel, count: int, seed: int, fitting: bool = True) -> list[tuple[str, str]]:
-    """Requests with sentences that are held out; ``fitting``: whose call and a space fit into the limit."""
+    """Requests with held-out sentences, each with its call; ``fitting``: only those whose call, with the space before
+    it, fits into ``TOKENS`` tokens.
+    """
     draw, found = random.Random(seed), []
     sentences = [text for item in commongen("held out") for text in item.sentences if len(text) < 60]
     while len(found) < count:
@@ -140,7 +148,7 @@ def constraint() -> Language:
 
 
 def distilled(loaded: SmallModel, size: int, count: int) -> Hmm:
-    """A hidden Markov model of what the model writes for other requests."""
+    """A hidden Markov model that is distilled from what the model writes for other requests."""
     torch.manual_seed(0)
     prompts = [loaded.tokenizer(prompt).input_ids for prompt, _ in asked(loaded, 96, seed=2)]
     return distil_hmm(
@@ -155,7 +163,7 @@ def distilled(loaded: SmallModel, size: int, count: int) -> Hmm:
 
 
 def unconstrained(loaded: SmallModel, prompts: Sequence[Sequence[int]], count: int) -> list[list[list[int]]]:
-    """So many samples of each prompt."""
+    """``count`` samples for each prompt, as token ids."""
     tokens, lengths = draw_samples(
         loaded.model,
         prompts,
@@ -190,7 +198,7 @@ def particles(
 
 
 def drawn(found: Particles, seed: int) -> list[int]:
-    """One particle by weight; the first, where none was accepted."""
+    """The tokens of one particle, drawn by weight; of the first particle if all weights are zero."""
     if not found.weights.any():
         return found.tokens[0]
     return found.draw(1, torch.Generator().manual_seed(seed))[0]
@@ -199,7 +207,7 @@ def drawn(found: Particles, seed: int) -> list[int]:
 def judged(
     loaded: SmallModel, chosen: Sequence[Sequence[int]], calls: Sequence[Any]
 ) -> tuple[float, float, float]:
-    """Per cent that are satisfied, that call the right tool, and that are right."""
+    """The percentages of texts that are satisfied, that call the right tool, and that are right."""
     values = [parsed(loaded.vocabulary.decode(list(tokens))) for tokens in chosen]
     pairs = list(zip(values, calls, strict=True))
     tool = sum(satisfied(value) and value["name"] == call["name"] for value, call in pairs)
@@ -212,7 +220,7 @@ def judged(
 
 
 def whole(loaded: SmallModel, rows: Sequence[Sequence[int]]) -> float:
-    """Per cent of texts that are satisfied."""
+    """The percentage of texts that are satisfied."""
     return 100 * sum(satisfied(parsed(loaded.vocabulary.decode(list(row)))) for row in rows) / len(rows)
 
 
@@ -235,12 +243,12 @@ def satisfied(value: Any) -> bool:
 
 
 def is_integer(item: Any) -> bool:
-    """As JSON Schema has it: 2.0 is one."""
+    """Whether a value is an integer in the sense of JSON Schema: 2.0 is one."""
     return type(item) is int or (type(item) is float and item.is_integer())
 
 
 def plot(axes: Any, results: dict[str, Sequence[Any]]) -> None:
-    """The particles that satisfy the constraint, by the kind of requests."""
+    """Draw the percentage of particles that satisfy the constraint, one picture for each kind of requests."""
     names = list(dict.fromkeys(row[0] for row in results["calls that fit"]))
     for axis, (kind, rows) in zip(axes, results.items(), strict=True):
         for index, count in enumerate(PARTICLES):

@@ -1,12 +1,19 @@
 """Ordered CommonGen: a sentence that has given concepts, in a given order, each in some inflection.
 
-The small model is asked (`concepts: dog, throw, frisbee` and `sentence:`) for the concept sets of the half of CommonGen
-that it has not learned from; the order is that of the file. Sentences have at most 32 tokens, and a dot at the end.
+The prompts (`concepts: dog, throw, frisbee` and `sentence:`) have the concept sets of the held-out half of CommonGen,
+in the order of the file. Sentences have at most 32 tokens, and a dot at the end.
 
-Compared, each with beams: no mask; a mask that asks only whether the constraint can be met by *some* continuation,
-however long, as local decoding does; a mask of what can still be met within the tokens left (reachability); and
-automata-guided beam search (ABS), which also pushes towards the concepts, without and with its ramp. Coverage is
-counted by Python's ``re``. Writes docs/experiments/ordered-commongen.md and .png.
+Five decoders are compared, all by beam search:
+
+- no mask;
+- a mask that asks only whether *some* continuation, however long, satisfies the constraint, as local decoding does;
+- a mask of what can still be completed within the tokens left (reachability);
+- automata-guided beam search (ABS), which also gives a bonus to tokens that lead towards the concepts, without its
+  ramp;
+- the same with its ramp.
+
+Coverage is the percentage of sentences that have all concepts in order, by Python's ``re``. Writes
+docs/experiments/ordered-commongen.md and .png.
 """
 
 from __future__ import annotations
@@ -28,7 +35,7 @@ BEAMS = 16
 SWEEP = (4, 8, 16, 32, 64, 128)
 TIMED = ("no mask", "reachability", "ABS")
 SENTENCE = regex(r" [A-Z][^\n._]*\.")
-"""What every sentence must be: a line after the space that follows the prompt, with one dot, at its end."""
+"""The form of every sentence: one line after the space that follows the prompt, with a single dot, at its end."""
 
 
 def main() -> None:
@@ -73,7 +80,9 @@ def main() -> None:
 
 
 def inflections(concepts: Sequence[str]) -> dict[str, list[str]]:
-    """The forms of each concept. One that a set names twice is wanted once; a form belongs to the first that has it."""
+    """The forms of each concept. A concept that occurs twice counts once. A form of two concepts belongs to the
+    first.
+    """
     forms: dict[str, list[str]] = {}
     for concept in concepts:
         if concept not in forms:
@@ -84,12 +93,12 @@ def inflections(concepts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def constraint(forms: dict[str, list[str]]) -> Language:
-    """Sentences with all concepts in order."""
+    """All sentences that have all concepts in order."""
     return contains_in_order(forms) & SENTENCE
 
 
 def found_in_order(forms: dict[str, list[str]], text: str) -> bool:
-    """The same by Python's ``re``."""
+    """Whether a text has all concepts in order, by Python's ``re``."""
     words = ".*".join(rf"\b(?:{'|'.join(map(re.escape, each))})\b" for each in forms.values())
     return re.search(words, text, re.DOTALL) is not None
 
@@ -97,7 +106,9 @@ def found_in_order(forms: dict[str, list[str]], text: str) -> bool:
 def times(
     loaded: SmallModel, prompts: Sequence[str], automata: Sequence[TokenAutomaton], run: Experiment
 ) -> dict[str, list[float]]:
-    """The mean seconds of single prompts: of each the less of two."""
+    """The mean processor seconds for one prompt, by decoder and then by number of beams; each prompt is decoded twice
+    and the smaller time counts.
+    """
     found: dict[str, list[float]] = {name: [] for name in TIMED}
     for beams in run.pick(SWEEP[:1], SWEEP, SWEEP):
         for name in TIMED:

@@ -1,12 +1,18 @@
 """Ordered images: a sequence of images, classified one by one, whose labels must satisfy a temporal specification.
 
-The ten digits of scikit-learn stand for the ten clothes of the paper on automata-guided beam search, with its thirteen
-formulas of temporal logic. A logistic regression, blurred by noise in the images, scores each image; sequences of three
-to five labels are drawn evenly from those that the formulas allow, and images from the test half.
+The paper on automata-guided beam search classifies ten kinds of clothes and has thirteen formulas of temporal logic.
+Here the ten digits of scikit-learn stand for the ten kinds; the formulas are the paper's. A logistic regression scores
+each image; noise in the images makes it err. Sequences of three to five labels are drawn uniformly from those that the
+formulas allow. For each label an image is drawn from the test half.
 
-Compared: the likeliest label of each image (argmax); a mask that asks only whether *some* continuation is allowed, as
-local decoding does; automata-guided beam search; and the exact maximum, by dynamic programming over the automaton,
-which beams approach. Writes docs/experiments/ordered-images.md and .png.
+Four ways to choose the labels are compared:
+
+- the likeliest label of each image (argmax);
+- a mask that asks only whether *some* continuation is allowed, as local decoding does;
+- automata-guided beam search;
+- the exact maximum, by dynamic programming over the automaton, which beam search approaches as beams are added.
+
+Writes docs/experiments/ordered-images.md and .png.
 """
 
 from __future__ import annotations
@@ -53,7 +59,7 @@ FORMULAS = (
 LENGTHS = (3, 4, 5)
 BEAMS = (1, 2, 4, 8, 16, 32, 64)
 NOISE = 5.0
-"""Standard deviation of what is added to each of the 64 pixels, which are between 0 and 16."""
+"""Standard deviation of the noise that is added to each of the 64 pixels, whose values are between 0 and 16."""
 
 
 def main() -> None:
@@ -91,7 +97,7 @@ def main() -> None:
 
 
 def classifier(draw: np.random.Generator) -> tuple[Any, Any, Any]:
-    """A model trained on one half of the digits, and the images and labels of the other, all blurred."""
+    """A model trained on one half of the digits, and the images and labels of the other half; all images have noise."""
     digits = load_digits()
     blurred = digits.data + draw.normal(0, NOISE, digits.data.shape)
     learn, test, right, labels = train_test_split(blurred, digits.target, test_size=0.5, random_state=0)
@@ -99,7 +105,7 @@ def classifier(draw: np.random.Generator) -> tuple[Any, Any, Any]:
 
 
 def sequences(rule: SymbolAutomaton, length: int, count: int, draw: np.random.Generator) -> np.ndarray:
-    """Label sequences (count, length), drawn evenly from all that are allowed."""
+    """Label sequences of shape (count, length), drawn uniformly from all that the automaton accepts."""
     states, prefixes = np.array([rule.start]), np.zeros((1, 0), np.int64)
     for _ in range(length):
         table_ = rule.table[states, : len(CLOTHES)]
@@ -112,14 +118,16 @@ def sequences(rule: SymbolAutomaton, length: int, count: int, draw: np.random.Ge
 def stream(
     model: Any, images: Any, labels: Any, truth: np.ndarray, draw: np.random.Generator
 ) -> tuple[Any, Any]:
-    """``truth`` with log-probabilities (count, length, 10) of an image for each label."""
+    """``truth``, and the log-probabilities, of shape (count, length, 10), of an image that is drawn for each label."""
     by_label = [np.flatnonzero(labels == label) for label in range(10)]
     chosen = np.array([[draw.choice(by_label[label]) for label in row] for row in truth])
     return truth, model.predict_log_proba(images[chosen.ravel()]).reshape(*truth.shape, 10)
 
 
 def locally(rule: SymbolAutomaton, scores: np.ndarray) -> list[list[int]]:
-    """Greedily, among labels after which some word, of whatever length, is accepted. A dead end takes the likeliest."""
+    """The likeliest label at each step, among those after which some word of any length is accepted. In a dead end, the
+    likeliest of all labels.
+    """
     rows = []
     for each in scores:
         state, row = rule.start, []
@@ -133,7 +141,7 @@ def locally(rule: SymbolAutomaton, scores: np.ndarray) -> list[list[int]]:
 
 
 def searcher(rule: SymbolAutomaton, beams: int) -> Any:
-    """Automata-guided beam search for the scores of all sequences of one length in one call."""
+    """A function that decodes all sequences of one length in one call of automata-guided beam search."""
     vocabulary = Vocabulary.of_symbols(CLOTHES)
     chains = {
         length: SymbolAutomaton.from_transitions(
@@ -144,7 +152,7 @@ def searcher(rule: SymbolAutomaton, beams: int) -> Any:
     automata = {length: tokenfst.compile(rule & chain, vocabulary) for length, chain in chains.items()}
 
     def decode(length: int, scores: np.ndarray) -> list[list[int]]:
-        never = np.full((*scores.shape[:2], 1), -np.inf)  # an end token: exactly so many labels are wanted
+        never = np.full((*scores.shape[:2], 1), -np.inf)  # the end token: never taken
         steps = torch.from_numpy(np.concatenate([scores, never], axis=2)).float()
 
         def next_scores(ids: torch.Tensor) -> torch.Tensor:
@@ -164,7 +172,9 @@ def searcher(rule: SymbolAutomaton, beams: int) -> Any:
 
 
 def viterbi(rule: SymbolAutomaton, scores: np.ndarray) -> list[int]:
-    """The likeliest allowed labels of one sequence, exactly: the best way into each state, step by step."""
+    """The likeliest allowed labels of one sequence, by the Viterbi algorithm: the best path to each state, step by
+    step.
+    """
     best = {rule.start: (0.0, [])}
     for step in scores:
         ways: dict[int, tuple[float, list[int]]] = {}
@@ -177,7 +187,9 @@ def viterbi(rule: SymbolAutomaton, scores: np.ndarray) -> list[int]:
 
 
 def measured(streams: Any, rule: SymbolAutomaton, decode: Any) -> tuple[float, float, float, float, float]:
-    """Per cent of labels, sequences, allowed and likeliest ones; milliseconds a sequence."""
+    """The percentages of right labels, of right sequences, of allowed sequences, and of allowed sequences as likely as
+    the likeliest one; then milliseconds for a sequence.
+    """
     right, whole, allowed, likeliest, seconds = [], [], [], [], 0.0
     for length, (truth, scores) in streams.items():
         begin = time.process_time()

@@ -1,11 +1,15 @@
 """Time for a token: what a constraint costs as the text grows.
 
-The index of Willard and Louf ("Efficient guided generation for large language models", the paper of Outlines) makes
-the cost of a step independent of the number of tokens that were generated; reading the text again at each step, as a
-matcher without a state must, does not. Measured over a text of many tokens: an advance and a mask of a regular
-expression, of a JSON grammar with its stack, and of the same regular expression read from the start at each step; and,
-for comparison, one step of the small model, whose attention grows with its text. Writes docs/experiments/scaling.md
-and .png.
+With the index of Willard and Louf ("Efficient guided generation for large language models", the paper of Outlines)
+the cost of a step does not depend on the number of tokens generated so far. It does in a matcher without a state,
+which reads the whole text again at each step. Four costs are measured along a text of many tokens:
+
+- a mask and an advance of a regular expression;
+- the same of a JSON grammar with its stack;
+- a mask of the regular expression when the text is read from the start at each step;
+- for comparison, one step of the small model, whose attention grows with its text.
+
+Writes docs/experiments/scaling.md and .png.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ def main() -> None:
 
 
 def tokenized(loaded: SmallModel, length: int, opening: str) -> list[int]:
-    """So many tokens of JSON values, with ``, `` between them, after ``opening``."""
+    """``length`` token ids of JSON values, with ``, `` between them, after ``opening``."""
     draw, ids = random.Random(5), []
     while len(ids) < length:
         made = json_document(draw, ["A man.", "A dog.", "A ball."]).rsplit("\n", 1)[1].split(": ", 1)[1]
@@ -67,7 +71,7 @@ def tokenized(loaded: SmallModel, length: int, opening: str) -> list[int]:
 
 
 def medians(seconds: list[float]) -> np.ndarray:
-    """The median of each block."""
+    """The median of each of ``BLOCKS`` blocks of equal size."""
     return np.median(np.array(seconds[: len(seconds) // BLOCKS * BLOCKS]).reshape(BLOCKS, -1), axis=1)
 
 
@@ -89,7 +93,7 @@ def walked(automaton: TokenAutomaton, ids: list[int]) -> list[float]:
 
 
 def from_the_start(automaton: TokenAutomaton, ids: list[int], every: int) -> list[float]:
-    """Seconds of a mask for a text that is read anew, at every so many tokens."""
+    """Seconds to read the text from its start and make the mask, after every ``every`` tokens."""
     bitmask = allocate_token_bitmask(1, len(automaton.vocabulary))
     seconds = []
     for count in range(0, len(ids), every):
@@ -102,7 +106,7 @@ def from_the_start(automaton: TokenAutomaton, ids: list[int], every: int) -> lis
 
 
 def model_steps(model: Any, ids: list[int], length: int) -> np.ndarray:
-    """Seconds of the model's steps, by blocks of the same size as the others'."""
+    """The median seconds of the model's steps in each block; blocks have the same size as those of the constraints."""
     session = as_language_model(model).start([ids[:1]])
     parents, seconds = torch.tensor([0]), []
     for token in ids[1:]:

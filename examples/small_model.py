@@ -1,8 +1,8 @@
 """The small language model of the demo, the docs and the experiments: `model, tokenizer, vocabulary = load()`.
 
-A Llama of 2.36 million parameters that knows three kinds of text; small_model/README.md says which, how it was trained,
-and what its prompts look like. ``examples/small_model`` is a folder as transformers writes them, so other tools open it
-by its path; nothing is downloaded.
+A Llama of 2.36 million parameters that was trained on three kinds of text. small_model/README.md describes them, the
+training and the prompts. The folder ``examples/small_model`` has the layout that transformers writes, so other tools
+open it by its path; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ SPLIT = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
 class SmallModel(NamedTuple):
-    """A causal model in float32 on the CPU; its tokenizer, which puts the end token before texts; what tokens spell."""
+    """A causal model in float32 on the CPU; its tokenizer, which puts the end token before each text; and the
+    vocabulary of tokenfst for it.
+    """
 
     model: Any
     tokenizer: Any

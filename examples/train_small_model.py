@@ -1,12 +1,12 @@
 """Train the small model of the demo, the docs and the experiments: `python examples/train_small_model.py`.
 
-A byte-level byte-pair encoding of 3,071 tokens and an end token, and a Llama of 2.36 million parameters, from the texts
-of corpus.py, on one CPU core. Writes into ``examples/small_model``: the tokenizer, the weights (rounded to float16, as
-safetensors), how the losses fell, and with what versions. Takes half an hour.
+Trains a byte-level byte-pair encoding of 3,071 tokens and an end token, and a Llama of 2.36 million parameters, on
+the texts of corpus.py, on one CPU core. Writes into ``examples/small_model``: the tokenizer, the weights (rounded to
+float16, as safetensors), the course of the losses, and the versions of the libraries. Takes half an hour.
 
-Documents are joined by end tokens and cut into rows of 256 tokens; sources are mixed by share. The learning rate rises
-and falls linearly. Every 200 steps the loss on texts that are not learned from is measured, and the weights with the
-least are the ones that stay. The held-out half of CommonGen chooses nothing.
+Documents are joined by end tokens and cut into rows of 256 tokens; ``SHARES`` says how the sources are mixed. The
+learning rate rises and falls linearly. Every 200 steps the losses on texts outside of the training data are measured;
+the weights with the least sum of these losses are kept. The held-out half of CommonGen takes no part in this choice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SHAPE = {
 
 @dataclass
 class Texts:
-    """Texts to learn from, and those on which checkpoints are compared."""
+    """Texts for training, and texts on which checkpoints are compared."""
 
     documentation: list[str]
     choose: dict[str, list[str]]
@@ -61,7 +61,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--steps", type=int, default=1450, help="batches of 4,096 tokens")
     arguments.add_argument(
-        "--resume", type=int, default=0, metavar="STEP", help="go on from the weights of this step"
+        "--resume", type=int, default=0, metavar="STEP", help="continue from the weights of this step"
     )
     arguments.add_argument("--threads", type=int, default=1)
     arguments.add_argument("--folder", type=Path, default=FOLDER)
@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def total(entry: dict[str, float]) -> float:
-    """What checkpoints are compared by."""
+    """The sum of the losses on each source's texts outside of training; the checkpoint with the least sum is kept."""
     return sum(entry[kind] for kind in SHARES)
 
 
@@ -134,7 +134,7 @@ def earlier_run(model: Any, folder: Path) -> Any:
 
 
 def gather(draw: random.Random) -> Texts:
-    """All texts; of the documentation every fiftieth is for choosing."""
+    """All texts; every fiftieth text of the documentation is kept for the choice between checkpoints."""
     texts = documentation()
     draw.shuffle(texts)
     sentences = short_sentences("choose")
@@ -178,7 +178,7 @@ def train_tokenizer(texts: Texts, draw: random.Random) -> Tokenizer:
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """As transformers reads it; texts get the end token in front, as in training."""
+    """Write the tokenizer as transformers reads it. It puts the end token before each text, as in training."""
     saved = Tokenizer.from_str(tokenizer.to_str())
     saved.post_processor = processors.TemplateProcessing(
         single=f"{END} $0", special_tokens=[(END, saved.token_to_id(END))]
@@ -196,13 +196,15 @@ def stream(tokenizer: Tokenizer, end: int, documents: list[str]) -> list[int]:
 
 
 def rows_of(tokens: list[int]) -> torch.Tensor:
-    """Whole rows, each a token longer than what is predicted; a beginning that fills no row is left out."""
+    """Rows of ``ROW + 1`` tokens, so that each predicts ``ROW``; a last row that is not full is left out."""
     count = (len(tokens) - 1) // ROW
     return torch.tensor(np.array([tokens[index * ROW : (index + 1) * ROW + 1] for index in range(count)]))
 
 
 def batches(tokenizer: Tokenizer, end: int, texts: Texts, first: int) -> Iterator[torch.Tensor]:
-    """Endless batches, ``(ROWS, ROW + 1)``, each with every source by its share; others for each ``first``."""
+    """Endless batches of shape ``(ROWS, ROW + 1)``, whose rows come from the sources by ``SHARES``. ``first``, the
+    number of steps before, changes the random choices.
+    """
     draw = random.Random(SEED + 1 + first)
     train, sentences = commongen("train"), short_sentences("train")
 
@@ -235,7 +237,7 @@ def batches(tokenizer: Tokenizer, end: int, texts: Texts, first: int) -> Iterato
 def train(
     model: Any, source: Iterator[torch.Tensor], choose: dict[str, torch.Tensor], options: Any
 ) -> Iterator[dict[str, float]]:
-    """Adam with decoupled decay. Yields the losses after every 200 steps, and after the last."""
+    """Train by Adam with decoupled weight decay. Yields the losses after every 200 steps, and after the last."""
     matrices = [weight for weight in model.parameters() if weight.ndim > 1]
     vectors = [weight for weight in model.parameters() if weight.ndim == 1]
     optimizer = torch.optim.AdamW(
@@ -278,7 +280,7 @@ def mean_loss(model: Any, rows: torch.Tensor) -> float:
 
 
 def save(model: Any, folder: Path) -> None:
-    """Weights as float16 (the head is the embedding, and is not written twice), and the configuration."""
+    """Write the weights as float16 (the head is the embedding, so it is written once), and the configuration."""
     weights = {
         name: weight.detach().to(torch.float16).contiguous()
         for name, weight in model.state_dict().items()
