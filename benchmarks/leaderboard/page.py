@@ -1,7 +1,8 @@
-"""What was run for the leaderboard: as JSON (docs/data/leaderboard.json), as a page and as pictures.
+"""The results of the leaderboard: as JSON (docs/data/leaderboard.json), as a page and as pictures.
 
-Slow libraries run fewer cases than others. So a suite has a table for those that ran the most cases, then one with
-those that ran fewer beside them, and so on; each table is about the cases that all of its libraries ran.
+Slow libraries run fewer cases than fast ones, so a suite may have several tables. The first table has the libraries
+that ran the most cases; each further table adds those that ran the next most. A table is about the cases that all of
+its libraries ran.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ HEAD = """# Leaderboard
 
 <!-- written by benchmarks/leaderboard/run.py: do not edit -->
 
-The same schemas, regular expressions and grammars in {libraries}:
+The results of the same schemas, regular expressions and grammars in {libraries}:
 what each is right about, what it refuses, and what it costs. Written by `python -m benchmarks.leaderboard.run` from
 [docs/data/leaderboard.json](data/leaderboard.json) on {date}: {machine}, Python {python}, Tekken's vocabulary of
 131,072 tokens.
@@ -42,35 +43,40 @@ TAIL = """## How many cases were run
 
 {counts}
 
-A number in bold is all of the suite's cases. Everywhere else **it was not a full run** but a sample: the first cases
-of an order that was drawn at random once. The command goes on where it stopped. A case of MaskBench takes each library
-about so many seconds of one core, first mask and all texts, where one that was stopped counts as {limit}:
+A number in bold means that the library ran all cases of the suite. All other numbers are **samples, not full
+runs**: the first cases of a random order, which is the same every time. The command goes on where it stopped. The
+next table has the mean time that one case of MaskBench takes each library, in seconds of one core: the first mask
+and all texts. A case that was stopped counts as {limit} s.
 
 {seconds}
 
 ## How to read the tables
 
-- *Right*: compiled, and right about every text of the case. *Refused*: the library said that it cannot.
-- *Accepts invalid*, *rejects valid*: wrong both ways. *By order*: valid objects that are accepted only with their
-  members in another order (what a library may mean to do).
-- *Stopped*: over {limit} s of processor time, or a crash. *Faults*: errors in the midst of a text, or of compiling
-  where they say nothing about the case.
-- First masks are in processor time, since the computer did other work too. Steps are wall-clock: their means and high
-  percentiles are those of a busy computer, and where a table says so they are of the cases that its libraries ran one
-  after the other in one run. Memory is what a case added at its peak.
-- Each library is called with its defaults, but for white space, which is free. xgrammar keeps parts of earlier
+The verdicts count cases. A case may count in several columns.
+
+- *Right*: the library compiled the case and is right about every text of it. *Refused*: the library said that it
+  does not support the case.
+- *Accepts invalid*: it accepted an invalid text. *Rejects valid*: it rejected a valid text. *By order*: it rejected
+  a valid object that it accepts with the members in another order (a library may do so on purpose).
+- *Stopped*: it took more than {limit} s of processor time, or crashed. *Faults*: it raised an error in the middle
+  of a text, or an error of compilation that says nothing about the case.
+- First masks are in processor time, because the computer did other work too. Steps are wall-clock time, so that
+  work is part of their means and high percentiles. Where a table says so, its steps are those of the cases that its
+  libraries ran one after the other in one run. Memory is the growth of a process at the peak of a case.
+- Each library is called with its defaults, except that white space is free. xgrammar keeps parts of earlier
   grammars, in at most 512 MB, as vLLM calls it{older}.
-- What a library means to leave out counts as wrong too: tokenfst asserts `format`, which the JSON Schema test suite
-  means as an annotation, writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1), and, as others
-  do, fixes the order of members (`property_order="any"` is its other setting)."""
-DECIDED = """At the first step of a document at which masks differ in a token without white space, texts decided who
-is wrong: {narrow:,} times a valid text was denied, {wide:,} times an invalid text was made, and
-{undecided:,} times neither was shown. A valid object with its members in another order counts as denied. The judge
-reads patterns as Python's `re` does, whose classes differ from ECMA-262's in a few characters (`\\s` lacks U+FEFF)."""
+- What a library leaves out on purpose counts as wrong too. tokenfst asserts `format`, which is an annotation in the
+  JSON Schema test suite. It writes numbers and strings as `json.dumps` does (`1.0` is no spelling of 1). By default
+  it fixes the order of members, as others do (`property_order="any"` does not)."""
+DECIDED = """For each document, the first step was examined at which masks differ in a token without white space. Texts
+that libraries completed from such a token were judged: {narrow:,} times a library's mask denied a token of a valid
+text, {wide:,} times a library made an invalid text, and {undecided:,} times neither was shown. A valid object with its
+members in another order counts as denied. The judge reads patterns as Python's `re` does, whose classes differ from
+those of ECMA-262 in a few characters (`\\s` lacks U+FEFF)."""
 VERDICTS = ("right", "refused", "accepts invalid", "rejects valid", "by order", "stopped", "faults")
 COSTS = ("first mask p50 / p90 / p99", "step mean / p50 / p99", "memory p50 / max")
 _LONG = 160
-"""Characters of a text that is shown."""
+"""The greatest number of characters of a text that the page shows."""
 
 Case = dict[str, Any]
 
@@ -104,7 +110,7 @@ def ran(cases: list[Case]) -> dict[str, int]:
 
 
 def fewer(found: dict[str, list[Case]]) -> list[str]:
-    """Where the results that are there are of more cases than ``found``, in words."""
+    """One line of text for each suite and library of which the present results have more cases than ``found``."""
     there = json.loads(DATA.read_text())["suites"] if DATA.is_file() else {}
     return [
         f"{suite}, {who}: {count:,} there, {now:,} now"
@@ -115,7 +121,7 @@ def fewer(found: dict[str, list[Case]]) -> list[str]:
 
 
 def seconds(cases: list[Case], limit: float) -> dict[str, float]:
-    """What a case takes each library in the mean: the first mask and all steps, or the limit where it was stopped."""
+    """The mean seconds that a case takes each library: the first mask and all steps, or the limit if it was stopped."""
     spent: dict[str, list[float]] = {}
     for case in cases:
         for who, record in case["records"].items():
@@ -125,7 +131,7 @@ def seconds(cases: list[Case], limit: float) -> dict[str, float]:
 
 
 def older(cases: list[Case]) -> dict[str, int]:
-    """How many records of a library were made before those settings that others of its records have."""
+    """The number of records of each library that were made without settings, if others of its records have some."""
     counts: dict[str, Counter[bool]] = {}
     for case in cases:
         for who, record in case["records"].items():
@@ -134,7 +140,9 @@ def older(cases: list[Case]) -> dict[str, int]:
 
 
 def levels(cases: list[Case]) -> list[list[str]]:
-    """The libraries that ran the most cases; then with those that ran the next most, and so on to all of them."""
+    """The libraries of each table: those that ran the most cases, then the same with those that ran the next most,
+    and so on, up to all of them.
+    """
     counts = ran(cases)
     return [
         [who for who in counts if counts[who] >= least]
@@ -143,8 +151,9 @@ def levels(cases: list[Case]) -> list[list[str]]:
 
 
 def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
-    """The figures of some libraries over the cases that all of them ran; the steps are wall-clock, so they are those
-    of cases that all of them ran in one run (``side_by_side``), if there are any, and whose steps are kept.
+    """The figures of some libraries over the cases that all of them ran. Steps are wall-clock time, so they come from
+    the cases that all of these libraries ran in one run and whose steps are kept; if there are none, from all cases
+    whose steps are kept. ``side_by_side`` is the number of these cases.
     """
     shared = [case["records"] for case in cases if all(who in case["records"] for who in engines)]
     runs = [{each[who]["run"] for who in engines} for each in shared]
@@ -161,7 +170,7 @@ def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
 
 
 def figures(records: list[Case], timed: list[Case]) -> dict[str, Any]:
-    """What the records of one library come to; the steps are those of ``timed``."""
+    """The figures of one library's records; the steps are those of the records ``timed``."""
     ended = {"timeout", "crash"}
     wrong = ("accepts_invalid", "rejects_valid", "other_order")
     ran = [each for each in records if not each["refused"] and each["trouble"] not in ended]
@@ -190,8 +199,8 @@ def figures(records: list[Case], timed: list[Case]) -> dict[str, Any]:
 
 
 def masks(cases: list[Case]) -> dict[str, Any]:
-    """Mask against mask: pairs, how the first differing steps of documents were decided, and the smallest case that
-    proves each library wrong in each way.
+    """Mask against mask: the counts of each pair of libraries, the verdicts about the first differing steps, and the
+    smallest case that proves each library wrong in each way.
     """
     pairs: dict[str, list[int]] = {}
     kinds: Counter[str] = Counter()
@@ -211,7 +220,7 @@ def masks(cases: list[Case]) -> dict[str, Any]:
 
 
 def picture(found: dict[str, Any]) -> str:
-    """How many are right, and how long first masks and steps take."""
+    """A picture (SVG) of the cases that each library is right about, and of the times of first masks and steps."""
     engines = found["engines"]
 
     def chart(title: str, value: Any, unit: str) -> Chart:
@@ -253,7 +262,7 @@ def page(results: dict[str, Any]) -> str:
             )
             if found["side_by_side"] < found["cases"]:
                 parts.append(
-                    f"Steps: of {found['side_by_side']:,} cases, which the libraries ran in one run."
+                    f"Steps are those of {found['side_by_side']:,} cases that the libraries ran in one run."
                 )
             parts += _tables(engines)
             alt = f"{TITLES[suite]}: cases that each library is right about, first masks and steps, as in the table"
@@ -262,14 +271,16 @@ def page(results: dict[str, Any]) -> str:
     spent = real["seconds"]
     rows = [[who, f"{spent[who]:.2g}"] for who in sorted(spent, key=spent.__getitem__)]
     before = real["older"].get("xgrammar", 0)
-    note = f" ({before:,} of its records of MaskBench are older, and made without that)" if before else ""
+    note = f" ({before:,} of its records of MaskBench are older and were made without this)" if before else ""
     counts = _counts(suites)
-    tail = TAIL.format(counts=counts, seconds=_rows(["s a case"], rows), older=note, **results["about"])
+    tail = TAIL.format(
+        counts=counts, seconds=_rows(["seconds for a case"], rows), older=note, **results["about"]
+    )
     return "\n\n".join([*parts, tail]) + "\n"
 
 
 def _whole(result: dict[str, Any]) -> str:
-    """Which libraries ran all of MaskBench, in a sentence."""
+    """A sentence that says which libraries ran all of MaskBench."""
     whole = sorted(who for who, ran in result["ran"].items() if ran == result["of"])
     some = sorted(set(result["ran"]) - set(whole))
     if not whole:
@@ -280,7 +291,7 @@ def _whole(result: dict[str, Any]) -> str:
 
 
 def _counts(suites: dict[str, Any]) -> str:
-    """How many cases of each suite each library ran."""
+    """The table that says how many cases of each suite each library ran."""
     engines = sorted(
         {who for result in suites.values() for who in result["ran"]}, key=lambda who: (who != OURS, who)
     )
@@ -300,7 +311,7 @@ def _counts(suites: dict[str, Any]) -> str:
 
 
 def _tables(engines: dict[str, Any]) -> list[str]:
-    """What each library is right about, and what that costs."""
+    """Two tables of some libraries: their verdicts, and their times and memory."""
     best = {
         ("passed", ""): max(each["passed"] for each in engines.values()),
         **{
@@ -341,7 +352,7 @@ def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _masks(found: dict[str, Any]) -> list[str]:
-    """Mask against mask, in words and tables."""
+    """The section about masks of pairs of libraries: paragraphs and tables."""
     if not found["pairs"]:
         return []
     rows = ["| pair | steps | masks differ | in tokens without white space |", "|---|---|---|---|"]
@@ -354,13 +365,13 @@ def _masks(found: dict[str, Any]) -> list[str]:
         return parts
     parts.append(DECIDED.format(**{"narrow": 0, "wide": 0, "undecided": 0} | found["decided"]))
     names = sorted(found["wrong"])
-    rows = ["| | denied valid texts | made invalid texts |", "|---|---|---|"]
+    rows = ["| | valid texts denied | invalid texts made |", "|---|---|---|"]
     rows += [
         f"| {who} | {found['wrong'][who]['narrow']:,} | {found['wrong'][who]['wide']:,} |" for who in names
     ]
     if names:
         parts.append("\n".join(rows))
-        parts.append("The smallest case of each:")
+        parts.append("The smallest case of each kind for each library, with the token that decided it:")
         parts.append("\n".join(_told(key, each) for key, each in found["smallest"].items()))
     return parts
 
@@ -368,14 +379,16 @@ def _masks(found: dict[str, Any]) -> list[str]:
 def _told(key: str, case: Case) -> str:
     """A case in one line of a list."""
     does = "denies" if case["kind"] == "narrow" else "makes"
-    where = f"after {_code(case['before'])} by {_code(case['token'])}" if case["before"] else "from the start"
-    return f"- {key.rpartition(' ')[0]}, {does} {_code(case['text'])}: {where} ({case['case']})"
+    token = "the end token" if case["token"] == "the end" else _code(case["token"])
+    where = f"after {_code(case['before'])}" if case["before"] else "as the first token"
+    return f"- {key.rpartition(' ')[0]} {does} {_code(case['text'])}: {token} {where} ({case['case']})"
 
 
 def _code(text: str) -> str:
+    """A text as code, cut to ``_LONG`` characters, with escapes where it is not printable; an empty one in words."""
     cut = text if len(text) <= _LONG else f"{text[:_LONG]}…"
     shown = json.dumps(cut, ensure_ascii=True)[1:-1].replace('\\"', '"') if not cut.isprintable() else cut
-    return f"`` {shown} ``" if shown else "the start"
+    return f"`` {shown} ``" if shown else "the empty text"
 
 
 def _listed(names: list[str]) -> str:
