@@ -61,7 +61,8 @@ uint32_t Lengths::length(NodeId id) {
 
 uint32_t Lengths::element(NodeId id) {
   const Node at = node(id);
-  if (at.nullable) return 0;
+  if (at.has(kHasBehind) && !(at.kind == Kind::Or || at.kind == Kind::Repeat || at.kind == Kind::Var)) return kUnreachable;
+  if (at.nullable && !at.has(kHasBehind)) return 0;
   switch (at.kind) {
     case Kind::Empty: return kUnreachable;
     case Kind::Set:

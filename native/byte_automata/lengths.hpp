@@ -4,8 +4,9 @@
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
 // point. Of unordered members, the required ones are counted and, up to the lower bound, the shortest others.
 // Intersections and complements, which contain no calls, are searched by A* (Hart, Nilsson, Raphael 1968), whose lower bound is the
-// greatest least length of the members. A search that visits more than kMaxSearch states gives kUnreachable. For selections the
-// result is an upper bound. A symbol that is one token counts as one byte.
+// greatest least length of the members. A search that visits more than kMaxSearch states gives kUnreachable, and so does what depends
+// on a look-behind whose scope lies further out: such an expression has no words of its own. For selections the result is an upper
+// bound. A symbol that is one token counts as one byte.
 //
 // One thread at a time may use it. Raises BudgetExceeded.
 #pragma once

@@ -15,7 +15,9 @@ from tests.support.worlds.budget_worlds import follow, random_case
 from tests.support.worlds.pushdown_worlds import compose as compose_grammar
 from tests.support.worlds.token_worlds import EVERY_BYTE, allowed, brute_force, compose, random_vocabulary
 from tokenfst import Budget, Matcher, Vocabulary, _native, compile, json_schema, regex
+from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.formats.registry import FORMATS
+from tokenfst.automata.regex.translate import expression
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 
 SLOWER = 20 if hasattr(_native, "stress") else 1
@@ -74,26 +76,49 @@ SCHEMAS: list[dict[str, Any]] = [
 ]
 
 
+def compare_limits(rng: random.Random, expr: Expr, vocabulary: Vocabulary) -> None:
+    """The masks along one random text, with limits from the least that fits on, are those of brute force."""
+    slow = brute_force(expr, vocabulary)
+    if slow is None or slow.distances[slow.start] == INFINITE:
+        return
+    matcher, node, size = Matcher(compose(expr, vocabulary)), slow.start, len(slow.tokens)
+    for _ in range(5):
+        for left in range(slow.distances[node], slow.distances[node] + 12):
+            matcher.max_tokens_left = left
+            assert allowed(matcher, size) == slow.allowed(node, left)
+        matcher.max_tokens_left = None
+        choices = sorted(slow.allowed(node) - {slow.eos})
+        if not choices:
+            return
+        token = rng.choice(choices)
+        assert matcher.accept_token(token)
+        node = slow.arcs[node][token]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_any_limit_of_regular_languages(seed: int) -> None:
     rng = random.Random(5000 + seed)
     for _ in range(12):
-        expr, vocabulary = random_expression(rng, rng.randint(1, 4)), random_vocabulary(rng)
-        slow = brute_force(expr, vocabulary)
-        if slow is None or slow.distances[slow.start] == INFINITE:
-            continue
-        matcher, node, size = Matcher(compose(expr, vocabulary)), slow.start, len(slow.tokens)
-        for _ in range(5):
-            for left in range(slow.distances[node], slow.distances[node] + 12):
-                matcher.max_tokens_left = left
-                assert allowed(matcher, size) == slow.allowed(node, left)
-            matcher.max_tokens_left = None
-            choices = sorted(slow.allowed(node) - {slow.eos})
-            if not choices:
-                break
-            token = rng.choice(choices)
-            assert matcher.accept_token(token)
-            node = slow.arcs[node][token]
+        compare_limits(rng, random_expression(rng, rng.randint(1, 4)), random_vocabulary(rng))
+
+
+def random_looks(rng: random.Random, depth: int) -> str:
+    """A pattern over a, b and c in which looks ahead and behind stand in loops and in each other."""
+    if depth == 0:
+        return rng.choice(["a", "b", "c", ".", "[ab]", "[^a]"])
+    one, other = random_looks(rng, depth - 1), random_looks(rng, depth - 1)
+    look = rng.choice(["(?={})", "(?!{})", "(?<=[ab])", "(?<![bc])", "(?!(?<!a){})", "(?=(?<=b){}|c)"])
+    return rng.choice(
+        [f"(?:{look}{{}})*", f"{{}}{look}", f"(?:{{}}{look})+{{}}", "(?:{}|{})", "{}{}"]
+    ).format(*(rng.choice([one, other]) for _ in range(3)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_limit_of_patterns_with_looks(seed: int) -> None:
+    rng = random.Random(7000 + seed)
+    patterns = [random_looks(rng, rng.randint(1, 3)) for _ in range(12)]
+    for pattern in ["(?:(?!(?<!a)(?:)).)*b(?:(?!c).)*", *patterns]:
+        compare_limits(rng, expression(pattern), random_vocabulary(rng))
 
 
 @pytest.mark.parametrize("seed", range(2))
