@@ -37,6 +37,8 @@ class HashIndex {
   size_t slots() const { return slots_.size(); }
   // Whether the next addition doubles the table.
   bool is_full() const { return (size_ + 1) * 2 > slots_.size(); }
+  // The bytes that the next addition allocates: 0 while there is room.
+  size_t growth() const { return is_full() ? 2 * slots_.size() * sizeof(Slot) : 0; }
   // From now on others may search while one thread adds. Called while nobody else uses it.
   void share() {
     if (shared_) return;

@@ -145,7 +145,7 @@ class NodeTable {
     if (const size_t bytes = growth()) about_to_take(bytes);
     return add(node, hash);
   }
-  size_t growth() const { return store_.nodes.growth(1) + (store_.nodes_by_hash.is_full() ? 2 * store_.nodes_by_hash.memory() : 0); }
+  size_t growth() const { return store_.nodes.growth(1) + store_.nodes_by_hash.growth(); }
   NodeId add(const Node& node, uint32_t hash) {
     const auto id = static_cast<NodeId>(store_.nodes.size());
     store_.nodes.push_back(node);
