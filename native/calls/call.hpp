@@ -18,6 +18,9 @@
 
 namespace tokenfst {
 
+// A call that may take more steps than this over known states, which read no clock, announces itself (Call::work).
+constexpr size_t kManySteps = 1000;
+
 class Call {
  public:
   using Clock = std::chrono::steady_clock;

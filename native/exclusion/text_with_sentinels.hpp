@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "calls/call.hpp"
 #include "exclusion/text_walk.hpp"
 #include "threads/exclusive_use.hpp"
 
@@ -51,6 +52,7 @@ class TextWithSentinels {
   // Reads as much of a text as some word continues with; returns its length.
   size_t read(std::string_view text) {
     const InUse::Scope use(in_use_);
+    if (text.size() > kManySteps) Call::work();
     size_t length = 0;
     while (length < text.size() && static_cast<uint8_t>(text[length]) < kFirstByte && walk_.try_step(static_cast<uint8_t>(text[length])))
       ++length;

@@ -1,6 +1,7 @@
 // Matcher: accepting tokens, masks, and what is forced.
 #include "matching/matcher.hpp"
 
+#include "calls/call.hpp"
 #include "support/counted.hpp"
 
 namespace tokenfst {
@@ -104,6 +105,7 @@ bool Matcher::accept_tokens(const std::vector<int64_t>& tokens) {
 
 bool Matcher::accept_until_over(const std::vector<int64_t>& tokens) {
   const InUse::Scope use(in_use_);
+  if (tokens.size() > kManySteps) Call::work();
   for (int64_t token : tokens) {
     if (is_over()) break;
     check(token);
@@ -199,7 +201,10 @@ std::string Matcher::forced_bytes() {
   std::string forced;
   if (terminated_) return forced;
   ByteAutomaton& bytes = automaton_->bytes();
-  if (bytes.is_token_level()) return forced_text();
+  if (bytes.is_token_level()) {
+    Call::work();
+    return forced_text();
+  }
   std::vector<std::pair<uint32_t, uint8_t>> size_and_byte(bytes.num_classes());
   for (int byte = 0; byte < 256; ++byte) {
     auto& [size, last] = size_and_byte[bytes.classes()[byte]];
@@ -216,6 +221,7 @@ std::string Matcher::forced_bytes() {
     if (live != 1) break;
     forced += static_cast<char>(size_and_byte[chosen].second);
     at = walker.next(at, chosen);
+    if (forced.size() == kManySteps) Call::work();
   }
   return forced;
 }

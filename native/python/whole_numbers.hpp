@@ -55,15 +55,21 @@ class WholeNumbers {
     std::vector<int64_t> found;
     if (PyList_CheckExact(given_.ptr())) {
       if (read_list(given_, found)) return found;
-    } else if (PyObject_CheckBuffer(given_.ptr())) {
-      Vector<int64_t> array;
-      if (nanobind::try_cast(given_, array, false)) return {array.data(), array.data() + array.size()};
+    } else if (PyObject_CheckBuffer(given_.ptr()) && (read_array<int64_t>(given_, found) || read_array<int32_t>(given_, found))) {
+      return found;
     }
     const nanobind::object list = nanobind::module_::import_("tokenfst.common.token_ids").attr("whole_list")(call, name, given_);
     return nanobind::cast<std::vector<int64_t>>(list);
   }
 
  private:
+  template <class T>
+  static bool read_array(nanobind::handle given, std::vector<int64_t>& found) {
+    Vector<T> array;
+    if (!nanobind::try_cast(given, array, false)) return false;
+    found.assign(array.data(), array.data() + array.size());
+    return true;
+  }
   // By index, with a reference to each: __index__ of one of them may change the list.
   static bool read_list(nanobind::handle list, std::vector<int64_t>& found) {
     found.reserve(nanobind::len(list));

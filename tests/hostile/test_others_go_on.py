@@ -15,7 +15,15 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
-from tokenfst import Vocabulary, _native, compile, regex
+from tokenfst import (
+    Vocabulary,
+    _native,
+    allocate_token_bitmask,
+    choices,
+    compile,
+    fill_bitmasks,
+    regex,
+)
 
 LONG = b"a" * 300_000
 TRIES = 200
@@ -37,11 +45,39 @@ def weighted() -> Callable[[], object]:
 
 
 def tokens() -> Callable[[], object]:
+    matcher = compile(regex("a*"), Vocabulary([b"a", b""], 1)).matcher()
+    return lambda: matcher.validate_tokens([0] * len(LONG))
+
+
+def tokens_of_an_engine() -> Callable[[], object]:
     automaton = compile(regex("a*"), Vocabulary([b"a", b""], 1))
-    return lambda: automaton.matcher().validate_tokens([0] * len(LONG))
+    matchers = iter([automaton.matcher() for _ in range(TRIES + 1)])  # making one gives up the lock, too
+    next(matchers).accept_until_over([0])  # from here on, all states are known
+    return lambda: next(matchers).accept_until_over([0] * len(LONG))
 
 
-CALLS = {"the position of a weighted automaton": weighted, "tokens that a matcher looks at": tokens}
+def forced() -> Callable[[], object]:
+    matcher = compile(choices([LONG.decode()]), Vocabulary([b"a", b""], 1)).matcher()
+    assert matcher.forced_bytes() == LONG
+    return matcher.forced_bytes
+
+
+def rows() -> Callable[[], object]:
+    """Known masks of a large vocabulary, for an engine's step of many requests."""
+    vocabulary = Vocabulary([b"%d" % number for number in range(100_000)] + [b""], 100_000)
+    matchers = [compile(regex("[0-9]*"), vocabulary).matcher()] * 256
+    bitmask = allocate_token_bitmask(len(matchers), len(vocabulary))
+    fill_bitmasks(matchers, bitmask)
+    return lambda: _native.fill_step(matchers, bitmask)
+
+
+CALLS = {
+    "the position of a weighted automaton": weighted,
+    "tokens that a matcher looks at": tokens,
+    "tokens that a matcher accepts up to the end": tokens_of_an_engine,
+    "a long text that is forced": forced,
+    "known masks of many matchers": rows,
+}
 
 
 @contextmanager

@@ -119,39 +119,47 @@ class Rows {
   std::vector<uint8_t> unknown_;  // a byte each, so that threads can write adjacent entries
 };
 
-// Fills row i with the mask of matchers[i]. First copies the rows whose masks are known: a few of them on this thread, because
-// waking a thread costs more; many on several threads. Raises TypeError for a None, and MaskBuffer.
-void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
-  constexpr size_t kManyRows = 16;  // if there are more, copying takes longer than releasing Python's lock: some 20 microseconds
+// Of rows. If there are more, copying takes longer than releasing Python's lock: some 20 microseconds.
+constexpr size_t kManyRows = 16;
+
+// Fills rows of `bytes` bytes in all on up to `threads` threads. First copies the rows whose masks are known: a few of them on this
+// thread, because waking a thread costs more; many on several threads. The caller keeps the matchers and the rows alive.
+void fill_rows(std::vector<Rows::Row> given, size_t bytes, size_t threads) {
   constexpr size_t kPart = 1 << 23;  // bytes for one thread: less is copied before a second thread wakes up and shares the caches
-  std::vector<Rows::Row> found;
+  std::optional<LongCall> call;
+  if (given.size() > kManyRows) call.emplace();
+  Rows rows(std::move(given));
+  rows.fill_known(call ? std::min(threads, bytes / kPart) : 1);
+  if (rows.empty()) return;
+  if (!call) call.emplace();
+  rows.make(threads);
+}
+
+// Fills row i with the mask of matchers[i]. Raises TypeError for a None, and MaskBuffer.
+void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
+  std::vector<Rows::Row> rows;
   std::optional<BitmaskBuffer> buffer;
   size_t words = 0;  // the words for which the buffer was checked
   size_t bytes = 0;
   for (size_t i = 0; i < matchers.size(); ++i) {
     if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
     if (const size_t own = matchers[i]->automaton()->masks().words(); !buffer || own != words) buffer.emplace(bitmask, words = own);
-    found.emplace_back(matchers[i], buffer->row(static_cast<int64_t>(i)));
+    rows.emplace_back(matchers[i], buffer->row(static_cast<int64_t>(i)));
     bytes += words * 4;
   }
-  Rows rows(std::move(found));
-  std::optional<LongCall> call;
-  if (matchers.size() > kManyRows) call.emplace();
-  rows.fill_known(call ? std::min<size_t>(threads, bytes / kPart) : 1);
-  if (rows.empty()) return;
-  if (!call) call.emplace();
-  rows.make(threads);
+  fill_rows(std::move(rows), bytes, threads);
 }
 
 // Fills the masks of an engine's step: that of matchers[i] in row rows[i], or in row i. Everything is allowed in the row of a None,
 // and in that of a text that is over, whose next token the engine discards. An object that is no native matcher fills its own
 // row by its method `fill(bitmask, row)`.
 void fill_step(nb::list given, nb::object bitmask, std::optional<std::vector<int64_t>> rows) {
+  constexpr size_t kMostThreads = 64;  // as many as the machine has, at most
   const nb::tuple matchers(given);  // keeps the matchers alive while other threads of Python run
   const size_t count = matchers.size();
   if (rows && rows->size() != count) throw nb::value_error("fill_step() takes a row for each matcher");
   const BitmaskBuffer buffer(bitmask);
-  std::vector<Rows::Row> unknown;
+  std::vector<Rows::Row> native;
   std::vector<size_t> others;
   for (size_t i = 0; i < count; ++i) {
     const nb::handle each = matchers[i];
@@ -166,12 +174,11 @@ void fill_step(nb::list given, nb::object bitmask, std::optional<std::vector<int
       continue;
     }
     buffer.check_words(matcher->automaton()->masks().words());
-    if (!matcher->fill_known(row)) unknown.emplace_back(matcher, row);
+    if (count > kManyRows || !matcher->fill_known(row)) native.emplace_back(matcher, row);
   }
-  if (!unknown.empty()) {
-    constexpr size_t kMostThreads = 64;  // as many as the machine has, at most
-    const QuickCall call;
-    Rows(std::move(unknown)).make(kMostThreads);
+  if (!native.empty()) {
+    const size_t bytes = native.size() * buffer.words() * 4;
+    fill_rows(std::move(native), bytes, kMostThreads);
   }
   for (size_t i : others) matchers[i].attr("fill")(bitmask, rows ? (*rows)[i] : static_cast<int64_t>(i));
 }
