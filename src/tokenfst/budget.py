@@ -1,4 +1,4 @@
-"""``Budget``: resource limits of one construction (convention 8).
+"""``Budget``: resource limits of one construction (convention 8 of docs/project/conventions.md).
 
 A construction that reaches a limit raises ``BudgetExceeded``. It never returns a truncated result.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 _MOST_STATES = (1 << 31) - 2
 _MOST = (1 << 63) - 1
-"""More than any computer has, and a number that the core can hold."""
+"""The bound of an unlimited budget: the greatest signed number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,6 @@ Three short budgets differ from it, because they count something else:
 
 - ``automata.json_schema.sets.work``: one schema asks thousands of questions whether a language is empty, and all of
   them share one bound of states. Each has 2,000 states, so that a few hard questions do not use up the others' share.
-- ``notebook.GLANCE``: a picture shows at most 12 states, so the search stops at the thirteenth.
+- ``common.notebook.GLANCE``: a picture shows at most 12 states, so the search stops at the thirteenth.
 - ``decoding.compiling.estimate``: the user asked for an estimate of a size and waits up to a second for it.
 """

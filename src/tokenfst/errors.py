@@ -42,8 +42,8 @@ class BudgetExceeded(TokenfstError):
 
     ``resource``: the exhausted resource (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``). ``limit``: the
     budget in that unit. ``where``: the part of the constraint that grew (empty if it has no name). A few limits are not
-    fields of ``Budget`` and cannot be raised (``"stacks"``, ``"levels of nesting"``); the message then does not suggest
-    it.
+    fields of ``Budget`` and cannot be raised (``"stacks"``, ``"levels of nesting"``); the message then suggests only to
+    make the part smaller.
     """
 
     def __init__(self, resource: str, limit: float, where: str = "") -> None:
@@ -109,8 +109,8 @@ class ConflictError(EmptyLanguageError):
 class AlgebraError(ConstraintError):
     """An operation has no exact result.
 
-    The texts that it asks for need not form a regular or context-free language, or the operands constrain more than
-    texts. The message says why, and what to do instead.
+    Either its result need not be a regular or context-free language, or its operands constrain more than texts (tokens,
+    for example). The message says why, and what to do instead.
     """
 
 
@@ -145,7 +145,7 @@ class DivergingGrammarError(ConstraintError):
         self.rules = tuple(rules)
         shown = ", ".join(map(repr, self.rules[:8])) + (", ..." if len(self.rules) > 8 else "")
         super().__init__(
-            f"the weights of the words of {shown} add up to no finite number: what is called again and again weighs "
+            f"the weights of the words of {shown} add up to no finite number: the recursion of these rules weighs "
             "one or more. Scale the weights down, or truncate(depth) the grammar"
         )
 
@@ -454,7 +454,7 @@ class StoreError(TokenfstError):
 
 
 class TransferError(StoreError):
-    """Data read from a store did not arrive as it was sent."""
+    """Data read from a store was truncated or altered on the way."""
 
 
 class NotInStoreError(StoreError, KeyError):

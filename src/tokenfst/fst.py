@@ -1,7 +1,7 @@
 """Weighted transducers under pywrapfst's names, in the native core: ``import tokenfst.fst as fst`` (docs/fst/index.md).
 
 ``fst.read``, ``fst.VectorFst``, ``fst.compose`` ... mean what they mean in ``pywrapfst``; ``accep``,
-``cross``, ``string_map`` and ``optimize`` what they mean in ``pynini``. Neither is needed.
+``cross``, ``string_map`` and ``optimize`` what they mean in ``pynini``. Neither library need be installed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from tokenfst.errors import (
 )
 
 Fst = VectorFst
-"""The same class: there is one kind of machine."""
+"""The same class as ``VectorFst``, for code that names ``pywrapfst.Fst``."""
 
 ACCEPTOR = FstProperties.ACCEPTOR
 NOT_ACCEPTOR = FstProperties.NOT_ACCEPTOR

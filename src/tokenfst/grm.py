@@ -3,7 +3,7 @@
 Strings in square brackets, operators, ``cdrewrite``, ``string_map`` ... mean what they mean in ``pynini``.
 ``determinize``, ``rmepsilon`` and OpenFst's other operations are functions that make a new machine. The modules
 ``byte``, ``pynutil``, ``rewrite`` and ``utf8`` are those of ``pynini.lib``; the functions of ``pynutil`` and
-``rewrite`` are here, too. pynini is not needed.
+``rewrite`` are here, too. pynini need not be installed.
 """
 
 from __future__ import annotations

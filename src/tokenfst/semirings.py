@@ -1,6 +1,6 @@
 """Semirings written in Python, and machines over them: ``import tokenfst.semirings`` (docs/fst/semirings.md).
 
-For research, and slow: what ``tokenfst.fst`` has natively is quicker by orders of magnitude.
+They are for research, and slow: the semirings that ``tokenfst.fst`` has natively are faster by orders of magnitude.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``Dfa``: a deterministic automaton over bytes. ``Program``: the serialized expressions of a constraint, which the native
 core reads. ``Arcs``: a transducer as columns of numbers. The functions convert them to and from machines of pynini, and
-labels of arcs to and from bytes and token ids. Only what returns or takes a ``pynini.Fst`` needs pynini.
+labels of arcs to and from bytes and token ids. Only functions that take or return a ``pynini.Fst`` need pynini.
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def shown(value: object) -> str:
 def refuse(
     call: str, name: str, value: object, wanted: str, error: type[Exception] = ArgumentTypeError
 ) -> NoReturn:
-    """Raise the error for an argument that does not fit, with what makes one that does (``remedies``)."""
+    """Raise the error for an argument that does not fit. If ``remedies`` knows how to make one that fits, the message
+    ends with that.
+    """
     from tokenfst.common.remedies import remedy
 
     found = remedy(wanted, value, name)
@@ -104,8 +106,8 @@ Reader = Callable[[Any], Any]
 
 
 class Expected(typing.NamedTuple):
-    """One alternative of an annotation: its description in words, the test whether a value is meant as it, and its
-    reader.
+    """One alternative of an annotation: its description in words, a test whether a value is meant as this alternative,
+    and a reader, which checks and converts the value.
     """
 
     words: str
@@ -168,18 +170,18 @@ _CONTAINERS: dict[object, tuple[str, Callable[[Any], bool]]] = {
     tuple: ("a tuple", lambda value: isinstance(value, tuple)),
 }
 _ANYTHING = frozenset({"ArrayLike", "NDArray", "Buffer"})
-"""Names of what is no class: its function checks it."""
+"""Names of annotations that are not classes: the called function checks these arguments itself."""
 
 
 def _is_iterable(value: Any) -> bool:
-    """What can be gone through, but for what is one thing wherever several are asked for, such as a constraint, whose
-    texts may never end.
+    """Whether a value is an iterable of several things. A constraint is iterable too, but counts as one thing
+    (``never_a_list``), because iterating over its texts may never end.
     """
     return hasattr(value, "__iter__") and not getattr(value, "never_a_list", False)
 
 
 def _is_sequence(value: Any) -> bool:
-    """Lists and what is indexed and counted like them, arrays and tensors among them."""
+    """Whether a value has a length and is indexed by numbers, like lists, arrays and tensors."""
     counted = hasattr(value, "__getitem__") and hasattr(value, "__len__")
     return counted and not isinstance(value, Mapping | type) and getattr(value, "shape", None) != ()
 
@@ -215,14 +217,14 @@ def _named(name: str) -> Expected:
 
 
 def _with_data(value: Any) -> Any:
-    """A tensor that is more than a shape."""
+    """The tensor, if it has data, which tensors on the device ``meta`` do not have."""
     if value.is_meta:
         raise Mismatch("a tensor with data, on another device than meta", ArgumentValueError)
     return value
 
 
 def _protocol(kind: type) -> Expected:
-    """A class that is known by what it has."""
+    """A protocol: a value fits if it has the protocol's public attributes."""
     parts = [
         each for each in kind.__mro__ if getattr(each, "_is_protocol", False) and each is not typing.Protocol
     ]
@@ -276,8 +278,8 @@ def _container(kind: object, parts: tuple[object, ...], scope: Scope) -> Expecte
 
 
 class _Name:
-    """A name in an annotation that is not there when the program runs: a class known by its name, with anything in
-    brackets.
+    """A name in an annotation that is imported for type checking only: a class that is known by its name, with any
+    parameters in brackets.
     """
 
     def __init__(self, name: str) -> None:
@@ -362,7 +364,7 @@ def _alternatives(kind: object, scope: Scope) -> list[Expected] | None:  # noqa:
 
 
 def _places(found: list[Expected]) -> list[Expected]:
-    """Text among these as a path where it stands beside paths, or as a device where it stands beside devices."""
+    """The alternatives, with text read as a path if paths are also allowed, or as a device if devices are."""
     words = {each.words for each in found}
     text = _PATH if "a path" in words else _DEVICE if "a device" in words else None
     return found if text is None else [text if each is _PLAIN[str] else each for each in found]
@@ -392,7 +394,7 @@ _DEVICE = Expected("text", _PLAIN[str].fits, _device)
 
 
 def _read(value: Any, wanted: list[Expected]) -> Any:
-    """``value`` as the first of those that it fits reads it."""
+    """``value`` as read by the first of the alternatives that it fits. Raises ``Mismatch`` if it fits none."""
     for each in wanted:
         if each.fits(value):
             return value if each.read is None else each.read(value)
@@ -415,7 +417,7 @@ class _Check(typing.NamedTuple):
 
 
 class _Checks:
-    """The checks of one function, by place (None: there is none) and by name."""
+    """The checks of the parameters of one function, by position (``None``: no check) and by name."""
 
     def __init__(self, function: Callable[..., Any], call: str, own: tuple[str, ...]) -> None:
         self.call = call
@@ -466,7 +468,7 @@ def checked(function: _T) -> _T:
 
 
 def checked_but(*own: str) -> Callable[[_T], _T]:
-    """``checked``, but for parameters that the function checks by itself, in words of its own."""
+    """``checked``, except for the parameters ``own``, which the function checks itself, with its own messages."""
 
     def decorate(function: _T) -> _T:
         plain = typing.cast("Callable[..., Any]", function)

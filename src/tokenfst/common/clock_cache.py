@@ -21,10 +21,10 @@ class Recent(Generic[_Key, _Made]):
     def __init__(self, most: int) -> None:
         self._most = most
         self.known: dict[_Key, _Made] = {}
-        """What there is now: for those who look only."""
+        """The cached results by key; callers read it, but do not change it."""
 
     def get(self, key: _Key, make: Callable[[], _Made]) -> _Made:
-        """The result for a key; if it raises, nothing is kept."""
+        """The cached result for a key, or else that of ``make()``. If ``make`` raises, nothing is cached."""
         found = self.known.get(key)
         if found is None:
             found = make()

@@ -14,7 +14,9 @@ class RepeatedNameError(ValueError):
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object, as ``json.loads(..., object_pairs_hook=)`` asks for them. RepeatedNameError."""
+    """The members of a JSON object as a dict, for ``json.loads(..., object_pairs_hook=unique_names)``. Raises
+    ``RepeatedNameError``.
+    """
     made = dict(pairs)
     if len(made) < len(pairs):
         seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Modules that documented examples imported before the folders had rooms. Their old names work for one version.
+"""Old names of modules that documented examples imported before the modules moved. They work for one version.
 
 An old name imports the module of the new name, which is the same object, and warns. The finder comes after all
 others, so it is asked only for modules that do not exist.
@@ -66,7 +66,7 @@ class MovedModules:
         return self._kept
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: it has run already. What the import wrote over is put back."""
+        """Restore the attributes that the import system has overwritten; the module itself has run already."""
         for name, value in self._names.items():
             setattr(module, name, value)
 

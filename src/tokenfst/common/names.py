@@ -1,6 +1,7 @@
-"""What ``tokenfst.NAME`` says of a name that is not there: what other libraries call so is called here, or the nearest.
+"""The message for a name that ``tokenfst`` does not have.
 
-It is imported when a name was not found.
+The message says what another library's name is called here, or suggests similar names. This module is imported only
+when a name was not found.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ ELSEWHERE = {
     "logits_processor": "ConstraintLogitsProcessor",
     "save": "automaton.save(path)",
 }
-"""Names of other libraries, and what is meant here."""
+"""Names from other libraries and likely guesses, each with its counterpart here."""
 
 
 _ALIKE = 0.75
-"""The least likeness of two names, as ``difflib`` has it."""
+"""The least similarity of two names, from 0 to 1, at which one is suggested for the other (``difflib``'s cutoff)."""
 
 
 def unknown(module: str, name: str, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """What notebooks show of a value: its kind, a few facts, and a picture where it is small.
 
-``_repr_html_`` never raises and never works long: what would need more than a glance is left out, by counted work and
-not by the clock.
+``_repr_html_`` never raises and never takes long: facts and pictures that exceed the budget ``GLANCE`` are left out.
+The budget counts work, not time, so the result does not depend on the clock.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from tokenfst.budget import Budget
 SMALL = 12
 """Most states of a machine, or rules of a grammar, that are drawn without being asked for."""
 GLANCE = Budget(states=SMALL + 1, bytes=1 << 20, positions=2_000)
-"""The budget of a look at a value. It ends at the first state that would not be drawn (``tokenfst.budget.QUICK``)."""
+"""The budget of ``_repr_html_``. It allows one state more than is drawn, which suffices to see that a machine has too
+many (compare ``tokenfst.budget.QUICK``).
+"""
 _LONGEST = 500
 """Characters of one fact."""
 _STYLE = "border-collapse:collapse;margin:0.3em 0"

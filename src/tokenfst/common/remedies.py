@@ -1,8 +1,9 @@
-"""What makes the value that a public call wants of the one that it got: the end of an error's message.
+"""How to make the value that a public call wants from the value that it got: the end of an error message.
 
-One table, ``ROWS``, for all calls: what is wanted, in the words of the message; what was given; and the remedy. The
-names in it are those of ``import tokenfst``; a test calls them. ``remedy`` looks a value up, and ``arguments.refuse``
-adds it to its messages. Classes of other libraries are known by their module, so nothing is imported.
+One table, ``ROWS``, serves all calls. A row says what is wanted (in the words of the message), what was given, and the
+remedy. Remedies use the names of ``import tokenfst``; a test calls them. ``remedy`` looks a value up, and
+``arguments.refuse`` adds the remedy to its messages. Classes of other libraries are recognized by their module, so
+nothing is imported.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """``wanted``: a pattern for the words of what is wanted. ``name``: one for the name of the argument."""
+    """One remedy and the errors that it is for. ``wanted``: a pattern for the description of what is wanted. ``given``:
+    a test of the given value. ``name``: a pattern for the name of the argument.
+    """
 
     wanted: str
     given: Callable[[Any], bool]
@@ -57,7 +60,9 @@ def _is_whole_thing(value: Any) -> bool:
 
 
 def _of(*modules: str, named: str = "") -> Callable[[Any], bool]:
-    """Whether a class of the value comes from a module (with those inside of it), with ``named`` in its name."""
+    """A test whether the value's class, or a base of it, is from one of the modules or a module inside them, and has
+    ``named`` in its name.
+    """
 
     def test(value: Any) -> bool:
         return any(
@@ -79,21 +84,21 @@ ROWS = (
     Row(
         _CONSTRAINT,
         lambda value: _is_text(value) or _is_bytes(value),
-        "tokenfst.regex(...) makes a constraint of a pattern, tokenfst.Language.literal(...) of one text, "
-        "tokenfst.json_schema(...) of a JSON Schema, tokenfst.lark_grammar(...) of a grammar",
+        "tokenfst.regex(...) makes a constraint from a pattern, tokenfst.Language.literal(...) from one text, "
+        "tokenfst.json_schema(...) from a JSON Schema, tokenfst.lark_grammar(...) from a grammar",
     ),
-    Row(_CONSTRAINT, _is_mapping, "tokenfst.json_schema(...) makes a constraint of a JSON Schema"),
-    Row(_CONSTRAINT, _is_type, "tokenfst.json_schema(...) makes a constraint of a Python type"),
-    Row(_CONSTRAINT, _is_list, "tokenfst.choices(...) makes a constraint of a list of texts"),
-    Row(_CONSTRAINT, _of("re"), "tokenfst.regex(pattern.pattern) makes a constraint of a compiled pattern"),
+    Row(_CONSTRAINT, _is_mapping, "tokenfst.json_schema(...) makes a constraint from a JSON Schema"),
+    Row(_CONSTRAINT, _is_type, "tokenfst.json_schema(...) makes a constraint from a Python type"),
+    Row(_CONSTRAINT, _is_list, "tokenfst.choices(...) makes a constraint from a list of texts"),
+    Row(_CONSTRAINT, _of("re"), "tokenfst.regex(pattern.pattern) makes a constraint from a compiled pattern"),
     Row(r"^a pattern$", _of("re"), "pattern.pattern and pattern.flags are what regex(...) takes"),
     Row(r"^a pattern$", _is_mapping, "tokenfst.json_schema(...) reads a JSON Schema"),
     Row(r"^a pattern$", _is_type, "tokenfst.json_schema(...) reads a Python type"),
-    Row(r"^a pattern$", _is_list, "tokenfst.choices(...) makes a constraint of a list of texts"),
+    Row(r"^a pattern$", _is_list, "tokenfst.choices(...) makes a constraint from a list of texts"),
     Row(
         _CONSTRAINT,
         _of("tokenfst.automata.transducers", "pynini", "_pynini", "pywrapfst", "_pywrapfst", named="Fst"),
-        "tokenfst.Language.from_fst(...) makes a constraint of an acceptor over bytes",
+        "tokenfst.Language.from_fst(...) makes a constraint from an acceptor over bytes",
     ),
     Row(
         r"\ba Vocabulary\b",
@@ -104,32 +109,32 @@ ROWS = (
     Row(
         r"\ba Vocabulary\b",
         _is_tokenizer,
-        "tokenfst.Vocabulary.from_huggingface(...) makes one of a tokenizer",
+        "tokenfst.Vocabulary.from_huggingface(...) makes one from a tokenizer",
     ),
     Row(
         r"\ba Vocabulary\b",
         _of("tiktoken"),
-        "tokenfst.Vocabulary.from_tiktoken(...) makes one of an encoding",
+        "tokenfst.Vocabulary.from_tiktoken(...) makes one from an encoding",
     ),
     Row(
         r"\ba Vocabulary\b",
         _of("sentencepiece"),
-        "tokenfst.Vocabulary.from_sentencepiece(...) makes one of a processor",
+        "tokenfst.Vocabulary.from_sentencepiece(...) makes one from a processor",
     ),
     Row(
         r"\ba Vocabulary\b",
         _of("mistral_common"),
-        "tokenfst.Vocabulary.from_mistral(...) makes one of a tokenizer",
+        "tokenfst.Vocabulary.from_mistral(...) makes one from a tokenizer",
     ),
     Row(
         r"\ba Vocabulary\b",
         lambda value: _is_list(value) or _is_mapping(value),
-        "tokenfst.Vocabulary(tokens, eos_token_id=...) makes one of the bytes of its tokens, in the order of their ids",
+        "tokenfst.Vocabulary(tokens, eos_token_id=...) makes one from the bytes of its tokens, in the order of ids",
     ),
     Row(
         _AUTOMATON,
         _of("tokenfst.automata.languages", "tokenfst.automata.grammars"),
-        "tokenfst.compile(constraint, vocabulary) makes one of a constraint",
+        "tokenfst.compile(constraint, vocabulary) makes one from a constraint",
     ),
     Row(
         _AUTOMATON,
@@ -140,12 +145,12 @@ ROWS = (
         _AUTOMATON,
         lambda value: _is_text(value) or _is_path(value),
         "tokenfst.load(path, vocabulary) reads one from a file, and tokenfst.compile(tokenfst.regex(...), vocabulary) "
-        "makes one of a pattern",
+        "makes one from a pattern",
     ),
     Row(
         _AUTOMATON,
         lambda value: _is_mapping(value) or _is_type(value),
-        "tokenfst.compile(tokenfst.json_schema(...), vocabulary) makes one of a schema or a Python type",
+        "tokenfst.compile(tokenfst.json_schema(...), vocabulary) makes one from a schema or a Python type",
     ),
     Row(
         _IDS,
@@ -156,7 +161,7 @@ ROWS = (
     Row(
         "^text$",
         _is_tokenizer,
-        "tokenfst.Vocabulary.from_huggingface(...) makes a vocabulary of a tokenizer",
+        "tokenfst.Vocabulary.from_huggingface(...) makes a vocabulary from a tokenizer",
         "^spec$",
     ),
     Row(
@@ -197,23 +202,23 @@ ROWS = (
     Row(
         _PROMPT,
         lambda value: hasattr(value, "shape") or _is_mapping(value),
-        "give the text itself, of which token ids are made here; messages are a list",
+        "give the text itself, from which token ids are made here; messages are a list",
     ),
     Row(r"^(a list of (prompts|functions)|an iterable)$", _is_whole_thing, "put it in a list"),
     Row(
         r"^a list of (prompts|functions)$",
         lambda value: hasattr(value, "__iter__"),
-        "list(...) makes one of it",
+        "list(...) makes one from it",
     ),
-    Row(_BYTES, _is_text, "text.encode() makes bytes of text"),
-    Row(_TEXT, _is_bytes, "data.decode() makes text of bytes"),
+    Row(_BYTES, _is_text, "text.encode() makes bytes from text"),
+    Row(_TEXT, _is_bytes, "data.decode() makes text from bytes"),
     Row(
         r"\ba random\.Random\b",
         _is_whole,
-        "random.Random(...) makes one of a seed; for several texts, call sample() several times",
+        "random.Random(...) makes one from a seed; for several texts, call sample() several times",
     ),
-    Row(r"\ba numpy Generator\b", _is_whole, "numpy.random.default_rng(...) makes one of a seed"),
-    Row(r"\ba Budget\b", _is_mapping, "tokenfst.Budget(**fields) makes one of its fields"),
+    Row(r"\ba numpy Generator\b", _is_whole, "numpy.random.default_rng(...) makes one from a seed"),
+    Row(r"\ba Budget\b", _is_mapping, "tokenfst.Budget(**fields) makes one from its fields"),
     Row(
         r"\ba Budget\b",
         lambda value: isinstance(value, int | float | str),
@@ -234,8 +239,8 @@ def looks_like_a_file(text: str) -> bool:
 
 
 def remedy(wanted: str, value: object, name: str = "") -> str:
-    """What makes one of ``wanted`` (the words of a message) of ``value``, the argument ``name``; empty if it is not
-    known.
+    """How to make what is ``wanted`` (in the words of a message) from ``value``, which was given as the argument
+    ``name``; empty if no row fits.
     """
     for row in ROWS:
         if row.given(value) and re.search(row.wanted, wanted) and re.search(row.name, name):

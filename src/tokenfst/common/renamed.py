@@ -46,7 +46,9 @@ def renamed(**names: str) -> Callable[[_T], _T]:
 
 
 def old_names(module: str, names: dict[str, str], level: int = 3) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: its names by their old names. ``level``: of the frame to name in the warning."""
+    """A ``__getattr__`` for ``module`` that resolves the old names in ``names`` (old to new). ``level``: the stack
+    level that the warning names.
+    """
 
     def get(name: str) -> Any:
         new = names.get(name)

@@ -15,7 +15,7 @@ from tokenfst.common.plurals import counted
 from tokenfst.errors import TokenIdError, VocabularyMismatchError, VocabularyWarning
 
 _ROUNDED = 1024
-"""Scores without tokens that are not warned of."""
+"""The number of scores without a token that causes no warning."""
 
 
 def token_id(call: str, name: str, value: object, size: int) -> int:
@@ -41,7 +41,8 @@ def check_width(
     vocabulary: str = "the vocabulary",
     remedy: str = "use the vocabulary of the model's own tokenizer",
 ) -> None:
-    """Raise ``VocabularyMismatchError`` if a model with ``width`` scores has none for some of ``size`` tokens.
+    """Raise ``VocabularyMismatchError`` if ``width``, a model's number of scores, is less than ``size``, a vocabulary's
+    number of tokens.
 
     ``model``, ``vocabulary``, ``remedy``: words of the message.
     """
@@ -57,8 +58,9 @@ def warn_of_width(width: int, size: int) -> None:
     """
     if width - size > max(_ROUNDED, size // 8):
         warnings.warn(
-            f"the model scores {counted(width, 'token')}, and the constraint's vocabulary has {size:,}: it is probably "
-            "another model's, in which ids stand for other texts; load_vocabulary(..., size=...) says that it is not",
+            f"the model scores {counted(width, 'token')}, and the constraint's vocabulary has {size:,}: the vocabulary "
+            "is probably another model's, in which ids stand for other texts; if it is the model's own, give its width "
+            "to load_vocabulary(..., size=...)",
             VocabularyWarning,
             stacklevel=2,
         )
