@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _work(codes: list[int]) -> None:
-    """Run the command, in a thread of its own; what it raises must not be lost with the thread."""
+    """Run the command in this thread and append its exit code; an exception would be lost with the thread."""
     try:
         from tokenfst.cli import program
 
@@ -73,8 +73,8 @@ def _work(codes: list[int]) -> None:
 
 
 def _open_streams() -> None:
-    """Standard streams that are closed, as under some service managers, lead nowhere. Without this a file that is
-    opened next would get their numbers, and answers and errors would be written into it.
+    """Connect closed standard streams, as under some service managers, to the null device. Otherwise the next opened
+    file would get the number of such a stream, and answers and errors would be written into that file.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -86,7 +86,9 @@ def _open_streams() -> None:
 
 
 def _leave(code: int) -> None:
-    """End the process. What is left in a stream's buffer must not raise again when the interpreter ends."""
+    """Flush the streams and end the process. If a stream cannot be written, the rest of its buffer is dropped, so that
+    it raises no second error when the interpreter ends.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -100,7 +102,7 @@ def _leave(code: int) -> None:
 
 
 def _interrupted() -> None:
-    """The last words, and the end of the process: the command's thread is not asked."""
+    """Print the message of an interrupt and end the process, without waiting for the command's thread."""
     terminal = sys.modules.get("tokenfst.cli.output.terminal")
     if terminal is None or not hasattr(terminal, "leave_interrupted"):  # it was still starting
         os.write(2, b"error: interrupted\n")

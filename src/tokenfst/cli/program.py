@@ -45,7 +45,7 @@ COMMANDS = {
     "check": ("questions.checking", "Check whether texts or token ids satisfy a constraint."),
     "repair": (
         "questions.repairing",
-        "Repair a text: find the text of the constraint that the cheapest edits lead to.",
+        "Repair a text: find the nearest text that satisfies a constraint, the one with the cheapest edits.",
     ),
     "sample": ("questions.sampling", "Draw random strings that satisfy a constraint, one on each line."),
     "list": (
@@ -67,9 +67,9 @@ COMMANDS = {
     "lint": (
         "questions.linting",
         "Report what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "
-        "recursion, where one stack is not enough, and keywords that constrain nothing. With --vocabulary, also report "
-        "rules that no token sequence can spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured "
-        "outputs do not accept.",
+        "recursion, conflicts (where one stack is not enough), and keywords that constrain nothing. With --vocabulary, "
+        "also report rules that no token sequence can spell; with --strict, what OpenAI's, Anthropic's or Gemini's "
+        "structured outputs do not accept.",
     ),
     "diff": (
         "questions.comparing",
@@ -78,11 +78,11 @@ COMMANDS = {
     ),
     "serve": (
         "services.serving",
-        "Serve constraints over HTTP: compile, check, explain, compare, sample, validate.",
+        "Serve constraints over HTTP: compile, check, explain, compare and sample them.",
     ),
     "store": (
         "artifacts.stores",
-        "Look into a store of artifacts: list, contains, get, put, verify, prune, remove.",
+        "Show and change a store of artifacts: list, contains, get, put, verify, prune, remove, new-key.",
     ),
     "vocab": (
         "artifacts.vocabularies",
@@ -130,8 +130,8 @@ app = typer.Typer(
     cls=_Program,
     help="Constrain language models to formal languages, exactly: compile constraints into artifacts over "
     "token ids, and ask questions about them.",
-    epilog="Exit codes: 0 yes or done, 1 no, 2 usage or bad input, 3 budget exceeded or out of memory, 70 a fault of "
-    "tokenfst, 130 interrupted, 141 nobody reads the output.",
+    epilog="Exit codes: 0 yes or done, 1 no, 2 usage or bad input, 3 budget exceeded or out of memory, 70 a bug in "
+    "tokenfst, 130 interrupted, 141 the reader of the output went away.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -200,7 +200,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         import traceback
 
         traceback.print_exc()
-        complain("this is a fault in tokenfst, not in your input: please report it with the lines above")
+        complain(
+            "this is a bug in tokenfst, not an error in your input: please report it with the lines above"
+        )
         return Exit.FAULT
 
 
@@ -234,7 +236,7 @@ _MEANT = {
     "estimate": "compile --estimate", "validate": "check", "match": "check", "generate": "sample", "plot": "draw",
     "compare": "diff", "show": "inspect", "info": "inspect", "enumerate": "list", "server": "serve",
 }  # fmt: skip
-"""Commands that people try, and the command that does it."""
+"""Names that people try, each with the command that does what is meant."""
 
 
 def _near_command(word: str) -> str:

@@ -62,8 +62,8 @@ class BatchOptions:
         typer.Option(
             "--batch",
             metavar="FILE",
-            help="Compile every line of FILE (- for stdin) into a store: a JSON object with one of json_schema, regex, "
-            "lark, gbnf, ebnf, structural_tag, an id, and options of that front end.",
+            help="Compile every line of FILE (- for stdin) into a store. A line is a JSON object: one of json_schema, "
+            "regex, lark, gbnf, ebnf and structural_tag, and optionally an id and options of that front end.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -75,13 +75,15 @@ class BatchOptions:
     ] = None
     jobs: Annotated[
         int,
-        typer.Option("--jobs", metavar="N", min=1, help="Processes that compile.", rich_help_panel=_PANEL),
+        typer.Option(
+            "--jobs", metavar="N", min=1, help="Number of processes that compile.", rich_help_panel=_PANEL
+        ),
     ] = 1
     engine: Annotated[
         Engine,
         typer.Option(
             "--engine",
-            help="What compiles: processes of this computer, or actors of a Ray cluster (RAY_ADDRESS).",
+            help="What compiles: processes on this computer, or actors of a Ray cluster (RAY_ADDRESS).",
             rich_help_panel=_PANEL,
         ),
     ] = Engine.PROCESSES
@@ -99,7 +101,7 @@ class BatchOptions:
         typer.Option(
             "--keys",
             metavar="FILE",
-            help="Write the key of every line that is in the store, one JSON object on a line.",
+            help="Write the store's key of every line that did not fail to FILE, one JSON object on each line.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -146,7 +148,9 @@ class BatchOptions:
             raise UsageError("--tokenization and --token-class cannot be combined with --batch")
         source = Path(self.batch or "")
         if self.keys is not None and self.keys.exists() and source.exists() and self.keys.samefile(source):
-            raise UsageError("--keys is the file of the batch itself: its lines would be lost. Name another")
+            raise UsageError(
+                "--keys is the file of the batch itself: its lines would be lost. Name another file"
+            )
         vocabulary = tokenizing.need("a batch")
         store = signing.signing_store(self.store, self.sign_with, self.trusted_key)
         began = time.perf_counter()
@@ -234,7 +238,7 @@ def _in_processes() -> Callable[..., Iterator[Outcome]]:
 
 
 def _on_ray() -> Callable[..., Iterator[Outcome]]:
-    """``compile_batch`` of a cluster, which shows no bars of its own."""
+    """``compile_batch`` on a Ray cluster, with Ray's own progress bars turned off."""
     from tokenfst.ray.batches import compile_batch  # first: without Ray, it says what to install
 
     import ray.data  # isort: skip

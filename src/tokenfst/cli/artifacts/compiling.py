@@ -85,11 +85,11 @@ def compile_command(
 ) -> int:
     """Compile a pattern, a schema, a grammar or another constraint for a vocabulary, into an artifact.
 
+    The artifact holds all states, masks and distances. It gets its name when it is complete, and then replaces an
+    older artifact of that name.
+
     With --batch, compile many constraints into a store that processes and computers share. Constraints that are
     already in the store are not compiled again. A line that fails is reported, and the others are compiled.
-
-    All states, masks and distances are computed. The artifact gets its name when it is complete, and replaces an
-    older artifact of that name.
     """
     began = time.perf_counter()
     budget = budgeting.read()
@@ -136,8 +136,8 @@ def compile_command(
         found = constraint.value.conflict() if isinstance(error, NondeterministicError) else None
         why = found or error
         raise ConstraintError(
-            f"no artifact can be made of {constraint.value.source}: {why}. Add --depth N for the part of it that is "
-            "nested at most so deeply"
+            f"no artifact can be made from {constraint.value.source}: {why}. Add --depth N to take only texts in which "
+            "no rule is nested in itself more than N times"
         ) from error
     assert output is not None
     distance = _distance(automaton, tokens)
@@ -192,13 +192,13 @@ def _report(
 
 
 def _tables(automaton: TokenAutomaton | CanonicalAutomaton) -> TokenAutomaton:
-    """The automaton that has states and masks, if necessary that of all token sequences."""
+    """The automaton that has states and masks: for canonical sequences, the automaton of all token sequences."""
     return automaton.every_sequence if isinstance(automaton, CanonicalAutomaton) else automaton
 
 
 def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary) -> int | None:
     """The number of tokens of the shortest sequence; None if canonical sequences are too expensive to search. Raises
-    EmptyLanguageError if there is no sequence: the artifact would have no matcher.
+    EmptyLanguageError if there is no sequence.
     """
     if isinstance(automaton, CanonicalAutomaton):
         try:
@@ -209,7 +209,7 @@ def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary
     if found == UNREACHABLE:
         raise EmptyLanguageError(
             f"no token sequence of {tokens.name or 'the vocabulary'} spells a string of {automaton.source}, so no "
-            "matcher could be made of the artifact: give the vocabulary of a model that writes such texts"
+            "matcher could be made from the artifact: give the vocabulary of a model that writes such texts"
         )
     return found
 
@@ -218,8 +218,8 @@ def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary
 
 
 def check_output(path: Path, force: bool) -> None:
-    """Refuse, before the long work, a path that cannot be written, or a file that may be something else than an
-    artifact.
+    """Raise, before the long work, UsageError or ArtifactError for a path that cannot be written, and for an existing
+    file that is not an artifact (unless ``force``).
     """
     if path.suffix != SUFFIX:
         raise UsageError(f"the name of an artifact must end in {SUFFIX}, not be {str(path)!r}")

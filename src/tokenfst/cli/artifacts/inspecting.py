@@ -47,13 +47,14 @@ def register(app: typer.Typer) -> None:
 def inspect_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An artifact.", show_default=False)],
     widest: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many of the widest states to list.")
+        int,
+        typer.Option(metavar="N", min=0, help="How many of the states that allow the most tokens to list."),
     ] = 5,
     plot: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.svg",
-            help="Also draw bars: how many states have each distance and each size of mask.",
+            help="Also draw bar charts: how many states have each distance, and how many allow each number of tokens.",
         ),
     ] = None,
     json: options.Json = False,
@@ -307,8 +308,8 @@ def _show_program(answer: dict[str, Any]) -> None:
                 "vocabulary",
                 f"{counted(vocabulary['size'], 'token')}, fingerprint {vocabulary['fingerprint'][:16]}…",
             ),
-            ("tokens", "canonical sequences alone" if answer["tokenization"] == "canonical" else "all"),
-            ("states", "made when they are first asked for: it is a program"),
+            ("tokens", "canonical sequences only" if answer["tokenization"] == "canonical" else "all"),
+            ("states", "made when they are first asked for: the artifact is a program"),
             ("program", f"{counted(answer['rules'], 'rule')}, {answer['program']}"),
         ],
         "  ",
@@ -325,7 +326,7 @@ def _show(answer: dict[str, Any]) -> None:
             ("size", f"{byte_size(answer['bytes'])}, format version {answer['format_version']}"),
             ("digest", answer["digest"]),
             *(
-                [("tokens", "canonical sequences alone; what follows is of all that spell a text")]
+                [("tokens", "canonical sequences only; the figures below are of all token sequences")]
                 if answer["tokenization"] == "canonical"
                 else []
             ),
@@ -347,8 +348,8 @@ def _show(answer: dict[str, Any]) -> None:
                 [
                     (
                         "stack",
-                        f"{counted(stack['symbols'], 'symbol')}; {counted(stack['leaves'], 'mask')} by what "
-                        f"they look at, {counted(stack['deepest_look'], 'symbol')} at most",
+                        f"{counted(stack['symbols'], 'symbol')}; {counted(stack['leaves'], 'mask')}, which inspect "
+                        f"at most {counted(stack['deepest_look'], 'symbol')} of the stack",
                     )
                 ]
                 if (stack := answer["stack"])

@@ -46,7 +46,8 @@ _TrustedKeys = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY",
-        help="A public key (Ed25519, 64 hexadecimal digits): take only entries that it signed; may be repeated.",
+        help="A public key (Ed25519, 64 hexadecimal digits): accept only entries that this key, or another one given, "
+        "has signed; may be repeated.",
     ),
 ]
 
@@ -86,7 +87,7 @@ def list_command(url: _Url, json: options.Json = False) -> int:
 
 
 def contains_command(url: _Url, key: _OneKey, json: options.Json = False) -> int:
-    """Say whether a store has an entry under a key.
+    """Say whether a store has an entry with a given key.
 
     Exit code 1: it has none.
     """
@@ -114,9 +115,9 @@ def get_command(
     trusted_key: _TrustedKeys = None,
     json: options.Json = False,
 ) -> int:
-    """Write the artifact under a key to a file, for inspect, check and load.
+    """Copy the artifact with a given key from a store to a file, which inspect, check and tokenfst.load read.
 
-    The entry is checked in full first. No vocabulary is needed.
+    The artifact is verified in full before it is written. No vocabulary is needed.
     """
     check_output(output, force)
     store = _open(url, trusted_key)
@@ -147,9 +148,9 @@ def put_command(
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Compile a constraint into a store, unless it has it already, and print its key.
+    """Compile a constraint into a store, unless the store has it already, and print its key.
 
-    An entry that is damaged, or not signed by a key that is given, is replaced. The options of the constraint are
+    An entry that is damaged, or that none of the given keys has signed, is replaced. The options of the constraint are
     those of compile. For many constraints: tokenfst compile --batch FILE --store URL.
     """
     from tokenfst.decoding.store import entries
@@ -191,9 +192,9 @@ def verify_command(
     trusted_key: _TrustedKeys = None,
     json: options.Json = False,
 ) -> int:
-    """Read and check every entry of a store, every vocabulary, and what was learned.
+    """Read and verify every entry of a store, every stored vocabulary, and all learned data.
 
-    Files that are not named like entries are reported and kept. Exit code 1: something is damaged.
+    Files whose names are not those of entries are reported and kept. Exit code 1: something is damaged.
     """
     store = _open(url, trusted_key)
     number = sum(1 for _ in store.list())
@@ -217,7 +218,7 @@ def prune_command(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Remove the least recently used entries until the rest has SIZE, such as 10G; 0: all.",
+            help="Remove the least recently used entries until the rest has at most SIZE, such as 10G; 0: all.",
         ),
     ] = None,
     unused_days: Annotated[
@@ -226,7 +227,7 @@ def prune_command(
     ] = None,
     json: options.Json = False,
 ) -> int:
-    """Remove entries by size or age: --max-bytes, --unused-days, or both."""
+    """Remove the least recently used entries: by size (--max-bytes), by age (--unused-days), or by both."""
     if max_bytes is None and unused_days is None:
         raise UsageError("say what to remove: --max-bytes SIZE, --unused-days DAYS, or both")
     most = None if max_bytes is None else read_size("--max-bytes", max_bytes, least=0)
@@ -253,13 +254,16 @@ def prune_command(
 
 
 def new_key_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The new file for the private key.", show_default=False),
+    ],
     json: options.Json = False,
 ) -> int:
     """Make a private key (Ed25519) that signs entries, in a new file, and print its public key.
 
-    The file is for --sign-with of store put, compile --batch and serve; the public key for --trusted-key, and for
-    Store(trusted_keys=...) of those who read.
+    Pass the file to --sign-with of store put, compile --batch and serve. Readers of the store pass the public key to
+    --trusted-key, or in Python to Store(trusted_keys=...).
     """
     with writing:
         public = write_key(file)
@@ -280,7 +284,7 @@ def _refusal(store: Store, key: Key) -> NotInStoreError | ArtifactError | None:
 
 
 def remove_command(url: _Url, key: _OneKey, json: options.Json = False) -> int:
-    """Remove the entry under a key, and what was learned for it.
+    """Remove the entry with a given key, and its learned data.
 
     Exit code 1: there was none.
     """
@@ -295,7 +299,9 @@ def remove_command(url: _Url, key: _OneKey, json: options.Json = False) -> int:
 
 
 def _open(url: str, trusted: list[str] | None = None) -> Store:
-    """The store at a URL, which must exist if it is a folder: a mistyped one would look like an empty store."""
+    """The store at a URL. Raises StoreError for a folder that does not exist: a mistyped name would otherwise look like
+    an empty store.
+    """
     from tokenfst.decoding.store.store import Store
 
     store = Store(url, trusted_keys=trusted or None, note_use=False)

@@ -43,16 +43,20 @@ def vocab_command(
             metavar="SPEC",
             show_default=False,
             autocompletion=completion.vocabularies,
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, symbols:A,B,C or "
-            "pack:FILE.",
+            help="The vocabulary: mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, "
+            "symbols:A,B,C, symbols:@FILE or pack:FILE.",
         ),
     ],
-    samples: Annotated[int, typer.Option(metavar="N", min=0, help="Random texts for the round trip.")] = 200,
+    samples: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Number of random texts for the round trip.")
+    ] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random texts.")] = 0,
     pack: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", show_default=False, help="Also write the vocabulary as a file that loads quickly."
+            metavar="FILE",
+            show_default=False,
+            help="Also write the vocabulary as a pack, a file that pack:FILE loads quickly.",
         ),
     ] = None,
     width: WidthOptions,

@@ -54,10 +54,10 @@ _FLAGS = {
 class Constraint:
     """A parsed CONSTRAINT.
 
-    ``words``: its words; a grammar only if they are not a regular language; None for an artifact that only tokens can
-    walk. ``source``: its origin. ``path``: the artifact; ``canonical``: whether that has only canonical token
-    sequences. ``grammar``: the complete grammar. ``automaton``: the automaton over symbols; then ``words`` is its
-    language over their codes.
+    ``words``: the texts as a language, or as a grammar if they are not known to be regular; None for an artifact that
+    only tokens can walk. ``source``: what the user wrote. ``path``: the file of an artifact; ``canonical``: whether the
+    artifact has only canonical token sequences. ``grammar``: the complete grammar, if the constraint is one.
+    ``automaton``: the automaton over symbols, for formulas; then ``words`` is its language over the codes of symbols.
     """
 
     words: Language | Grammar | None
@@ -82,16 +82,16 @@ class Constraint:
         """The words as a language. Raises UsageError if they are not regular."""
         if isinstance(self.value, Grammar):
             raise UsageError(
-                f"{self.source} is not regular, and this command needs a finite automaton: add --depth N for the part "
-                "of it that is nested at most so deeply"
+                f"{self.source} is not regular, and this command needs a finite automaton: add --depth N to take only "
+                "texts in which no rule is nested in itself more than N times"
             )
         return self.value
 
     def token_automaton(
         self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
     ) -> TokenAutomaton | CanonicalAutomaton:
-        """The constraint over tokens, or over canonical sequences, as ``given`` says: the artifact itself, or the value
-        composed with the vocabulary, lazily.
+        """The constraint over tokens, or over canonical sequences only, as ``given`` says: the loaded artifact, or the
+        lazy composition of the value with the vocabulary.
         """
         if self.path is not None and self.canonical:
             return CanonicalAutomaton.load(self.path, vocabulary)
@@ -119,7 +119,9 @@ class Constraint:
         return automaton, [str(item.message) for item in caught]
 
     def tokens(self, given: VocabularyOptions, why: str) -> Vocabulary:
-        """The given vocabulary, or else that of the constraint's own symbols."""
+        """The given vocabulary. For a constraint over symbols, the default is the vocabulary of these symbols; for any
+        other, UsageError says that ``why`` needs a vocabulary.
+        """
         if self.automaton is None or given.vocabulary is not None:
             return given.need(why)
         return from_symbols(
@@ -191,8 +193,9 @@ def pattern_in(path: Path, flags: str, budget: Budget) -> Constraint:
     text = text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
     if _is_json_object(text):
         raise UsageError(
-            f"{path} holds a JSON object, and a pattern is due: a JSON Schema is read by --json-schema FILE, and diff "
-            "compares two of them if both names end in .json. The pattern of a text that begins so is written \\{..."
+            f"{path} holds a JSON object, not a pattern: a JSON Schema is read by --json-schema FILE, and diff "
+            "compares two of them if both names end in .json. A pattern for a text that begins with a brace is "
+            "written \\{..."
         )
     return of_words(regex(text, _flags(flags), budget).with_budget(budget))
 

@@ -80,7 +80,7 @@ class LabelOptions:
         typer.Option(metavar="N", min=1, help="Maximum number of labels.", rich_help_panel=_PANEL),
     ] = None
     repeats: Annotated[
-        bool, typer.Option("--repeats", help="Labels may occur again.", rich_help_panel=_PANEL)
+        bool, typer.Option("--repeats", help="A label may occur more than once.", rich_help_panel=_PANEL)
     ] = False
     leaf_only: Annotated[
         bool, typer.Option("--leaf-only", help="Only whole paths, down to a leaf.", rich_help_panel=_PANEL)
@@ -89,7 +89,7 @@ class LabelOptions:
     leading_space: Annotated[
         LeadingSpace,
         typer.Option(
-            help="A space before the first label, for text that continues after a word.",
+            help="Whether a space comes before the first label, for text that continues after a word.",
             rich_help_panel=_PANEL,
         ),
     ] = LeadingSpace.NONE

@@ -58,7 +58,8 @@ class ObjectOptions:
         str | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="Constructor calls of a dataclass, or calls of a function. The module is executed.",
+            help="A Python type, for the source text of its values (of a dataclass, constructor calls), or a function, "
+            "for its calls. The module is executed.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -72,7 +73,7 @@ class ObjectOptions:
     defaults: Annotated[
         DefaultStyle | None,
         typer.Option(
-            help="Arguments that have a default: written or not (any, if not given), always or never written.",
+            help="Arguments that have a default: optional (any, if not given), always written (write) or never (omit).",
             rich_help_panel=_PANEL,
         ),
     ] = None

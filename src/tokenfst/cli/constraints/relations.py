@@ -94,7 +94,8 @@ class RelationOptions:
         typer.Option(
             metavar="K",
             min=0,
-            help="Also texts that at most K insertions, deletions and replacements of characters lead to.",
+            help="Also texts that differ from one of the constraint by at most K insertions, deletions and "
+            "replacements of characters.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -110,7 +111,7 @@ class RelationOptions:
         bool,
         typer.Option(
             "--edit-bytes",
-            help="With --within-edits: edits are of bytes, not of characters.",
+            help="With --within-edits: an edit changes one byte, not one character.",
             rich_help_panel=_PANEL,
         ),
     ] = False
@@ -154,8 +155,8 @@ class RelationOptions:
         """Raise UsageError if one of the options is given with something that is not a set of texts."""
         if self != RelationOptions():
             raise UsageError(
-                "--rewrite, --case-insensitive, --normalization-insensitive, --within-edits and what goes with them "
-                f"are about texts, and this is {what}"
+                "--rewrite, --case-insensitive, --normalization-insensitive, --within-edits and the options that go "
+                f"with them are about texts, and this is {what}"
             )
 
     def _check(self) -> None:
@@ -175,7 +176,7 @@ def _rewritten(language: Language, path: Path, byte_zero: int | None, budget: Bu
         if not named and byte_zero is None:
             raise FstError(
                 "it has no symbol tables, and its labels may be numbered in two ways: say --byte-zero 0 (label b for "
-                "byte b, as in what pynini makes of strings) or --byte-zero 1 (label b + 1)"
+                "byte b, as in machines that pynini makes from strings) or --byte-zero 1 (label b + 1)"
             )
         made = rewrite(language, transducer, byte_zero=None if named else byte_zero, budget=budget)
     except FstError as error:

@@ -36,7 +36,7 @@ class GrammarOptions(SchemaOptions):
         str | None,
         typer.Option(
             metavar="RULE",
-            help="The rule whose words count; if not given, start (Lark) or root (GBNF, EBNF).",
+            help="The start rule; if not given, the rule named start (Lark) or root (GBNF, EBNF).",
             rich_help_panel=_PANEL,
         ),
     ] = None

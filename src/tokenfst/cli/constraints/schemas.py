@@ -1,4 +1,4 @@
-"""JSON Schemas on the command line: the file of a schema and the options of its texts, as one group.
+"""JSON Schemas on the command line: the schema's file, and how its values are written, as one group of options.
 
 Errors begin with the file's name, followed by the JSON pointer of the keyword. Relaxed keywords are warnings. The front
 end is imported only if a schema is given, so that other commands start faster.

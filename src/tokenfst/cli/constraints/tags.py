@@ -41,7 +41,7 @@ class TagOptions:
         typer.Option(
             "--structural-tag",
             metavar="FILE",
-            help="A structural tag in JSON: free text with tagged parts, as engines take it.",
+            help="A structural tag in JSON (the format that vLLM and SGLang take): free text with tagged parts.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -57,8 +57,8 @@ class TagOptions:
     special_tokens: Annotated[
         SpecialTokens | None,
         typer.Option(
-            help="How such a name is generated: as the token (if not given), as the text that "
-            "spells it, or as either.",
+            help="How a special token that the tag names is generated: as the token (if not given), as the text that "
+            "spells it, or as either (both).",
             rich_help_panel=_PANEL,
         ),
     ] = None

@@ -16,7 +16,7 @@ def grammars(incomplete: str) -> list[str]:
 
 
 def vocabularies(incomplete: str) -> list[str]:
-    """Kinds of vocabularies; after one, the names that mistral-common carries, or files."""
+    """Kinds of vocabularies; after a kind and its colon, names of tokenizers in mistral-common, and files."""
     kind, colon, rest = incomplete.partition(":")
     if not colon:
         return [each for each in _KINDS if each.startswith(incomplete)]
@@ -27,7 +27,7 @@ def vocabularies(incomplete: str) -> list[str]:
 
 
 def join_divided_words(environment: MutableMapping[str, str]) -> str:
-    """Join the words of ``environment`` that bash divided at a colon; returns the prefix that answers must not repeat.
+    """Join the words in ``environment`` that bash divided at a colon. Return the prefix to remove from the answers.
 
     For ``mistral:tek`` bash passes the words ``mistral``, ``:`` and ``tek``, and puts the answer after the colon. So
     the answer must not repeat ``mistral:``.

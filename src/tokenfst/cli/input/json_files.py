@@ -14,8 +14,8 @@ from tokenfst.common.json_objects import RepeatedNameError, unique_names
 def read_json(path: Path, what: str) -> Any:
     """The value in a file.
 
-    Raises UsageError for invalid JSON, with the position, and for a name that an object has twice; ConstraintError for
-    other encodings than UTF-8; OSError.
+    ``what``: the noun for it in messages, in the plural. Raises UsageError for invalid JSON, with the position, and for
+    a name that an object has twice; ConstraintError for other encodings than UTF-8; OSError.
     """
     try:
         return json.loads(read_text(path, what), object_pairs_hook=unique_names)

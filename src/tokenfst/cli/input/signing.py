@@ -1,4 +1,8 @@
-"""Private keys that sign the entries of a store, in files: every user can read the command lines of processes."""
+"""Files of private keys that sign the entries of a store.
+
+A private key is in a file and not on the command line, because every user of a computer can read the command lines of
+its processes.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,8 @@ if TYPE_CHECKING:
 
 HELP = "Sign the entries with the private key in FILE (tokenfst store new-key makes one)."
 HELP_TRUSTED = (
-    "Accept entries that this public key (64 hexadecimal digits) signed, too, besides those of --sign-with; may be "
-    "repeated."
+    "Also accept entries that were signed with the private key of this public key (64 hexadecimal digits), not only "
+    "those signed with the key of --sign-with; may be repeated."
 )
 SignWith = Annotated[Path | None, typer.Option("--sign-with", metavar="FILE", help=HELP)]
 AlsoTrusted = Annotated[list[str] | None, typer.Option("--trusted-key", metavar="KEY", help=HELP_TRUSTED)]
@@ -54,7 +58,7 @@ def signing_options(file: Path | None, trusted: list[str] | None) -> dict[str, A
 
 
 def signing_store(url: str, file: Path | None, trusted: list[str] | None) -> Store:
-    """The store at a URL with ``signing_options``. Raises StoreError, too."""
+    """The store at a URL with ``signing_options``. Raises their errors and StoreError."""
     from tokenfst.decoding.store.store import Store
 
     return Store(url, **signing_options(file, trusted))

@@ -58,8 +58,8 @@ class _Spec:
             "-v",
             metavar="SPEC",
             autocompletion=completion.vocabularies,
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, symbols:A,B,C or "
-            "pack:FILE.",
+            help="The vocabulary: mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, "
+            "symbols:A,B,C, symbols:@FILE or pack:FILE.",
         ),
     ] = None
 
@@ -70,13 +70,14 @@ class _Tokens:
         list[str] | None,
         typer.Option(
             metavar="NAME=ID,ID",
-            help="The tokens of a class that the constraint names, such as IMAGE in (?P<IMAGE>); may be repeated.",
+            help="The token ids of a token class that the constraint names, such as IMAGE in (?P<IMAGE>); may be "
+            "repeated.",
         ),
     ] = None
     tokenization: Annotated[
         Tokenization,
         typer.Option(
-            help="Token sequences: all that spell a text, or only the one that the tokenizer "
+            help="Which token sequences stand for a text: all that spell it, or only the one that the tokenizer "
             "produces (canonical)."
         ),
     ] = Tokenization.ALL

@@ -46,9 +46,10 @@ def say_json(answer: dict[str, Any]) -> None:
 
 
 def say_json_list(answer: dict[str, Any], name: str, parts: Iterable[dict[str, Any]]) -> int:
-    """Print ``say_json(answer | {name: [*parts]})``, each part as soon as it is there, and return their number.
+    """Print the JSON object ``answer | {name: [*parts]}``, each part as soon as it is computed, and return the number
+    of parts.
 
-    What was printed before an error or an interrupt is not whole JSON; the exit code tells.
+    If an error or an interrupt ends it, the output is not complete JSON, and the exit code is not 0.
     """
     print(f"{json.dumps(answer)[:-1]}, {json.dumps(name)}: [", end="")
     number = 0
@@ -105,7 +106,7 @@ def _print(stderr: bool, text: Text) -> None:
 
 
 def _safe(text: str) -> str:
-    """``text`` with escapes for characters that a terminal would obey: names of files may contain them, too."""
+    """``text`` with escapes for control characters, which names of files may contain too."""
     return printable(text, "\n\t")
 
 

@@ -47,7 +47,9 @@ _SHOWN_TEXT = 60
 _SHOWN_RULES = 8
 """The number of open rules that are shown at each end of a deep nesting."""
 _NOTHING = Following(False, (), b"")
-"""The expectation of the empty language. No other language has it, since automata have no dead states."""
+"""What may follow in the empty language: nothing, not even the end. This occurs in no other language, since every live
+state can reach acceptance.
+"""
 
 
 def register(app: typer.Typer) -> None:
@@ -82,7 +84,7 @@ def check_command(
     """Check whether texts or token ids satisfy a constraint.
 
     For a text that does not, show the position where it leaves the constraint, what would have been allowed
-    there, and the rules of a grammar that are open there. Exit code 0: all satisfy it; 1: some do not.
+    there, and, for a grammar, the rules that are open there. Exit code 0: all satisfy it; 1: some do not.
     """
     budget = budgeting.read()
     given, texts = constraining.first(texts or [], budget)
@@ -111,7 +113,7 @@ def check_command(
         else:
             result.show()
     if not number:
-        warn("stdin is empty, so nothing was checked: give texts as arguments, or one a line")
+        warn("stdin is empty, so nothing was checked: give texts as arguments, or one on each line of stdin")
     if json:
         answer = {
             "command": "check",

@@ -44,7 +44,10 @@ def diff_command(
         ),
     ],
     b: Annotated[
-        str, typer.Argument(metavar="B", show_default=False, help="Another one, or the new version.")
+        str,
+        typer.Argument(
+            metavar="B", show_default=False, help="A pattern, an artifact, or the new version of the schema."
+        ),
     ],
     files: Annotated[bool, typer.Option("--files", help="A and B are files with a pattern each.")] = False,
     includes: Annotated[
@@ -106,7 +109,7 @@ def diff_command(
 
 
 def _refuse_files(a: str, b: str) -> None:
-    """Raise UsageError for names of files that are no artifacts: schemas, or patterns in files, were meant."""
+    """Raise UsageError for a name of a file that is not an artifact: a schema or a pattern in the file was meant."""
     for one, other in ((a, b), (b, a)):
         if is_artifact(one) or not is_file(one):
             continue

@@ -38,7 +38,7 @@ class Format(enum.StrEnum):
 
 
 _MACHINE_STATES, _RULE_STATES = 100, 400
-"""The default numbers of states that are drawn at most: of one automaton, and of rules, which are many small ones."""
+"""The default maximum numbers of states that are drawn: of one automaton, and of all rules of a grammar together."""
 
 
 def register(app: typer.Typer) -> None:
@@ -83,7 +83,8 @@ def draw_command(
         typer.Option(
             metavar="N",
             min=1,
-            help=f"Most states to draw ({_MACHINE_STATES}, or {_RULE_STATES} of the rules of a grammar).",
+            help=f"Maximum number of states to draw ({_MACHINE_STATES}; for the rules of a grammar, {_RULE_STATES} "
+            "in all).",
         ),
     ] = None,
     tokenizing: VocabularyOptions,

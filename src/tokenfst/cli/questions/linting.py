@@ -45,7 +45,7 @@ _UNSPELLED = "unspelled"
 _STRICT = "strict"
 _UNKNOWN, _UNKNOWN_NOTE = "unknown-keyword", "other-keyword"
 _INNOCENT = {FindingKind.LEFT_RECURSION.value, _CONFLICT, _UNKNOWN_NOTE}
-"""Findings that are notes and not faults: the exit code stays 0."""
+"""The kinds of findings that are notes, not errors: the exit code stays 0."""
 
 
 class Provider(enum.StrEnum):
@@ -76,9 +76,9 @@ def lint_command(
     json: options.Json = False,
 ) -> int:
     """Report what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
-    recursion, where one stack is not enough, and keywords that constrain nothing. With --vocabulary, also report
-    rules that no token sequence can spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured outputs
-    do not accept.
+    recursion, conflicts (where one stack is not enough), and keywords that constrain nothing. With --vocabulary, also
+    report rules that no token sequence can spell; with --strict, what OpenAI's, Anthropic's or Gemini's structured
+    outputs do not accept.
 
     Exit code 0: nothing that needs a change (notes may be shown); 1: findings.
     """
@@ -208,8 +208,8 @@ def findings(grammar: Grammar) -> list[Remark]:
 
 
 def unspelled(grammar: Grammar, vocabulary: Vocabulary, known: set[str]) -> list[Remark]:
-    """The unspelled rules without those in ``known``, which are useless anyway; only the start rule, if it is
-    unspelled. Raises BudgetExceeded.
+    """The unspelled rules, except those in ``known``, which are useless anyway. If the start rule is unspelled, it is
+    the only one reported. Raises BudgetExceeded.
     """
     single = _single_bytes(vocabulary.tokens) & _single_bytes(vocabulary.initial_tokens or vocabulary.tokens)
     if single == ALL_BYTES:

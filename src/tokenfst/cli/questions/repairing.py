@@ -34,7 +34,8 @@ def repair_command(
         typer.Argument(
             metavar="TEXT",
             show_default=False,
-            help="Texts to repair. The name of a file: its whole text. Without any, or with -: the lines of stdin.",
+            help="Texts to repair. If a TEXT is the name of a file, the whole text of the file. Without any, or with "
+            "-: the lines of stdin.",
         ),
     ] = None,
     text_file: Annotated[
@@ -51,10 +52,10 @@ def repair_command(
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Repair a text: find the text of the constraint that the cheapest edits lead to.
+    """Repair a text: find the nearest text that satisfies a constraint, the one with the cheapest edits.
 
     A text that satisfies the constraint is not changed. --json also prints the cost and the edits. The constraint
-    is a pattern, a schema or a grammar, which may be recursive.
+    may be a recursive grammar or schema.
     """
     budget = budgeting.read()
     given, texts = constraining.first(texts or [], budget)
@@ -82,7 +83,7 @@ def _texts(arguments: list[str], file: Path | None) -> Iterator[str]:
         try:
             yield text.decode()
         except UnicodeDecodeError as error:
-            raise UsageError(f"a text to repair is no UTF-8 at its byte {error.start}") from error
+            raise UsageError(f"a text to repair is not UTF-8 at its byte {error.start}") from error
 
 
 def _content(name: str) -> bytes | None:

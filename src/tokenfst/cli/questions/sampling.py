@@ -49,7 +49,9 @@ def sample_command(
     max_new_tokens: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help=f"With --vocabulary: most tokens ({_MAX_TOKENS} if not given)."
+            metavar="N",
+            min=0,
+            help=f"With --vocabulary: maximum number of tokens ({_MAX_TOKENS} if not given).",
         ),
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=0, hidden=True)] = None,
@@ -58,10 +60,11 @@ def sample_command(
 ) -> int:
     """Draw random strings that satisfy a constraint, one on each line.
 
-    Each is printed as soon as it is drawn, however many are asked for: Ctrl-C or a closed pipe ends the command.
+    With --vocabulary, draw random token sequences: each token is drawn uniformly from those that are allowed, and
+    where the text may end, it ends with probability 0.15. Line breaks, control characters and bytes that are not UTF-8
+    are shown as escapes; --json prints the exact strings.
 
-    With --vocabulary, draw random token sequences, as a model with equal scores for all tokens would. Line
-    breaks, control characters and bytes that are not UTF-8 are shown as escapes; --json prints the exact strings.
+    Each string is printed as soon as it is drawn, so the number may be any: Ctrl-C or a closed pipe ends the command.
     """
     if max_tokens is not None:
         if max_new_tokens is not None:

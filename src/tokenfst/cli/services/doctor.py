@@ -32,7 +32,7 @@ GIVES = {
     "ray": "batches and offline decoding on Ray",
     "vllm": "the plugin for vLLM",
     "sglang": "the plugin for SGLang",
-    "llama": "llama.cpp by llama-cpp-python",
+    "llama": "llama.cpp through llama-cpp-python",
     "mlx": "MLX-LM: Generator, a logits processor",
     "onnx-genai": "masks and a loop for ONNX Runtime GenAI",
     "openai": "Generator over a server that speaks OpenAI's protocol",
@@ -81,7 +81,7 @@ def doctor_command(*, json: options.Json = False) -> int:
         return Exit.YES if well else Exit.NO
     say_pairs(list(about.items()))
     if not needed:
-        say("this is no installed package, so nothing says what it needs")
+        say("tokenfst is not installed as a package, so its requirements are not known")
         return Exit.YES
     say()
     say("needed")

@@ -46,7 +46,7 @@ def explore_command(
 
     Without --vocabulary, the vocabulary is Tekken if mistral-common is installed, and the 256 bytes otherwise.
     If a CONSTRAINT is given, the page opens with it; others are typed on the page. Only this computer can open
-    the page, and only by its address, which contains a secret. Ctrl-C ends it.
+    the page, and only by its address, which contains a secret. Ctrl-C ends the server.
     """
     budget = budgeting.read()
     vocabulary = _vocabulary(tokenizing)

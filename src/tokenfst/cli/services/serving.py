@@ -33,12 +33,12 @@ class LimitOptions:
     workers: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, help="Processes that compile (0: one for each CPU).", rich_help_panel=_PANEL
+            metavar="N", min=0, help="Worker processes (0: one for each CPU).", rich_help_panel=_PANEL
         ),
     ] = 0
     seconds: Annotated[
         float,
-        typer.Option(metavar="S", help="Maximum time for one request in a process.", rich_help_panel=_PANEL),
+        typer.Option(metavar="S", help="Maximum time for one request in a worker.", rich_help_panel=_PANEL),
     ] = _LIMITS.seconds
     memory: Annotated[
         str,
@@ -65,13 +65,16 @@ class LimitOptions:
         ),
     ] = _LIMITS.queue
     waiting: Annotated[
-        float, typer.Option(metavar="S", help="Maximum time that a request waits.", rich_help_panel=_PANEL)
+        float,
+        typer.Option(
+            metavar="S", help="Maximum time that a request waits for a worker.", rich_help_panel=_PANEL
+        ),
     ] = _LIMITS.waiting
     memory_cache: Annotated[
         str,
         typer.Option(
             metavar="SIZE",
-            help="Memory for cached answers, and again for cached artifacts.",
+            help="Memory for cached answers; cached artifacts may take as much again.",
             rich_help_panel=_PANEL,
         ),
     ] = "64M"
@@ -80,7 +83,7 @@ class LimitOptions:
         float,
         typer.Option(
             metavar="S",
-            help="After SIGTERM: time to finish the requests under way.",
+            help="After SIGTERM: maximum time to finish the requests in progress.",
             rich_help_panel=_PANEL,
         ),
     ] = _LIMITS.grace
@@ -123,7 +126,9 @@ def serve_command(
     *,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="URL", help="The store: a folder, s3://..., gcs://..."),
+        typer.Option(
+            "--store", metavar="URL", help="The store of the artifacts: a folder, s3://..., gcs://..."
+        ),
     ] = None,
     vocabulary: Annotated[
         list[str] | None,
@@ -132,18 +137,19 @@ def serve_command(
             "-v",
             metavar="SPEC",
             autocompletion=completion.vocabularies,
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, symbols:A,B,C or "
-            "pack:FILE; may be repeated.",
+            help="A vocabulary to serve: mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, "
+            "tokens:FILE.json, symbols:A,B,C, symbols:@FILE or pack:FILE; may be repeated.",
         ),
     ] = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: any free port.")
     ] = 8000,
     keys: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A file of API keys, as digests by tenant. Each tenant has its own store."
+            metavar="FILE",
+            help="A JSON file with the digests of API keys by tenant. Each tenant has its own store.",
         ),
     ] = None,
     no_keys: Annotated[
@@ -156,12 +162,16 @@ def serve_command(
     new_key: Annotated[
         bool,
         typer.Option(
-            "--new-key", help="Print a new API key and the digest of it to put into FILE, and exit."
+            "--new-key",
+            help="Print a new API key and its digest, which goes into the file of --keys, and exit.",
         ),
     ] = False,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="This computer's cache of artifacts, such as /dev/shm/tokenfst."),
+        typer.Option(
+            metavar="FOLDER",
+            help="A folder on this computer that caches artifacts, such as /dev/shm/tokenfst.",
+        ),
     ] = None,
     sign_with: SignWith = None,
     trusted_key: AlsoTrusted = None,
@@ -170,21 +180,22 @@ def serve_command(
         typer.Option(
             metavar="S",
             min=0,
-            help="After SIGTERM: time in which /readyz says no while requests are still answered.",
+            help="After SIGTERM: time for which /readyz reports 'not ready' while requests are still answered.",
         ),
     ] = 0.0,
-    log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
+    log_level: Annotated[
+        str, typer.Option(metavar="LEVEL", help="Level of the log: debug, info, warning or error.")
+    ] = "info",
     limiting: LimitOptions,
     json: Json = False,
 ) -> int:
-    """Serve constraints over HTTP: compile, check, explain, compare, sample, validate. For example: tokenfst serve
-    --store artifacts --vocabulary mistral:tekken_240911. Artifacts go into the store. Validation
-    is of requests to OpenAI's APIs.
+    """Serve constraints over HTTP: compile, check, explain, compare and sample them. The server also validates
+    requests to OpenAI's APIs. For example: tokenfst serve --store artifacts --vocabulary mistral:tekken_240911.
 
-    Each request with a constraint runs in a process that is killed if it exceeds its limits. The log is JSON on
-    stderr. With --json, one JSON object on stdout gives the server's URL once it listens. SIGTERM ends the
-    server when the requests under way are finished; SIGHUP reads the keys again. With --sign-with, artifacts
-    are signed, and those without a signature by a given key are neither served nor used.
+    Each request with a constraint runs in a worker process that is killed if it exceeds its limits. Artifacts go into
+    the store. The log is JSON on stderr. With --json, one JSON object on stdout gives the server's URL once it
+    listens. SIGTERM ends the server when the requests in progress are finished; SIGHUP reads the keys again. With
+    --sign-with, artifacts are signed, and artifacts that none of the given keys has signed are neither served nor used.
     """
     if new_key:
         from tokenfst.server.front.tenants import new_key as made
