@@ -1,13 +1,16 @@
 """Records of the leaderboard in the repository: ``benchmarks/leaderboard/records/SUITE.jsonl.xz``.
 
-One line of JSON a case, sorted by the case's name, compressed by xz. A run goes on from these files and writes them at
-its end, so it may be continued on another computer: commit them. ``build/leaderboard`` holds the cases of runs that
-have not ended yet.
+A file has one line of JSON for each case, sorted by the case's name, and is compressed by xz. A run goes on from these
+files and writes them at its end; once they are committed, another computer can continue the run. ``build/leaderboard``
+has the cases of runs that have not ended yet.
 
-All of MaskBench has to fit into about a megabyte, so some things are left out or rounded: seconds and bytes have three
-digits; messages are cut; the seconds of each step are kept for the first ``STEPPED`` cases of a suite's order, with two
-digits and in ascending order, and for all others only their sum; a text that proves a mask wrong is kept where it is
-the smallest of its library and kind.
+All of MaskBench has to fit into about a megabyte, so a record is shortened:
+
+- seconds and bytes are rounded to three digits;
+- messages are cut to ``MESSAGE`` characters;
+- the seconds of single steps are kept for the first ``STEPPED`` cases of a suite only, with two digits and in ascending
+  order; the other cases have only their sum;
+- a text that proves a mask wrong is kept only in the smallest such case of each library and kind.
 """
 
 from __future__ import annotations
@@ -21,17 +24,17 @@ from typing import Any
 
 FOLDER = Path(__file__).with_name("records")
 STEPPED = 400
-"""Cases whose steps are kept."""
+"""The number of cases of a suite whose steps are kept."""
 MESSAGE = 60
-"""Characters of a message that are kept."""
+"""The number of characters of a message that are kept."""
 
 Case = dict[str, Any]
 _LEFT_OUT = ("schema", "who", "first_mask", "moved")
-"""Of a record: what the case or its place says already, and what nothing is made from."""
+"""Fields of a record that the file leaves out: the case has them already, or nothing uses them."""
 
 
 def read(suite: str, folder: Path | None = None) -> dict[str, Case]:
-    """The cases of a suite by their names; none where there is no file."""
+    """The cases of a suite by their names; empty if there is no file."""
     path = _path(suite, folder)
     if not path.is_file():
         return {}
@@ -41,7 +44,7 @@ def read(suite: str, folder: Path | None = None) -> dict[str, Case]:
 
 
 def write(suite: str, cases: Iterable[Case], stepped: set[str], folder: Path | None = None) -> Path:
-    """Write the cases of a suite; ``stepped``: names of those whose steps are kept."""
+    """Write the cases of a suite and return the path. ``stepped``: the names of those whose steps are kept."""
     kept = sorted(cases, key=lambda case: str(case["id"]))
     texts = smallest(kept)
     lines = [
@@ -64,8 +67,9 @@ def write(suite: str, cases: Iterable[Case], stepped: set[str], folder: Path | N
 
 
 def smallest(cases: Iterable[Case]) -> dict[str, tuple[int, Case]]:
-    """The smallest case that proves each library wrong in each way, by ``"LIBRARY KIND"``: its size, and the case of
-    ``mask_by_mask`` with the name of the leaderboard's case. Those whose text was left out are none.
+    """The smallest case that proves each library wrong in each way. Keys are ``"LIBRARY KIND"``; values are the size,
+    and the ``Case`` of ``mask_by_mask`` as a dict with the name of the leaderboard's case. Cases whose text was left
+    out are skipped.
     """
     least: dict[str, tuple[int, Case]] = {}
     for case in cases:
@@ -84,7 +88,7 @@ def _path(suite: str, folder: Path | None) -> Path:
 
 
 def _closed(case: Case, stepped: bool, texts: dict[str, tuple[int, Case]]) -> Case:
-    """A case as it is written."""
+    """A case in the shortened form that the file has."""
     records = {}
     for who, record in sorted(case["records"].items()):
         made = {key: value for key, value in record.items() if value and key not in _LEFT_OUT}
@@ -115,7 +119,7 @@ def _closed(case: Case, stepped: bool, texts: dict[str, tuple[int, Case]]) -> Ca
 
 
 def _opened(case: Case) -> Case:
-    """A case as a run makes it, but for what was left out: ``steps`` and ``text`` are None there."""
+    """A case in the form that a run makes; where ``steps`` or ``text`` were left out, they are None."""
     blank = {
         "refused": "",
         "trouble": "",

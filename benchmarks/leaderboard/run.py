@@ -1,20 +1,24 @@
 """The leaderboard: ``python -m benchmarks.leaderboard.run [--suite NAME]... [--number N] [--engine NAME]...``.
 
-Every library over MaskBench, the JSON Schema test suite, patterns and grammars: how many cases it is right about,
-refuses, is wrong about both ways, how long the first mask and each step take, memory; and mask against mask
-(``mask_by_mask``). All of MaskBench takes hours, so the run can be stopped: each case is a file in
-``build/leaderboard``, and what is there is not run again, unless the library's version is another one by now. A run
-goes on from the records that are kept in the repository (``kept``), and at its end, or with ``--page`` alone, writes
-all records there: commit them, and the run may be continued on another computer. Then the results go to
-docs/data/leaderboard.json, and from there to docs/leaderboard.md and its pictures (``page``), unless these are of more
-cases already: ``--fewer`` writes them all the same.
+Runs every library over MaskBench, the JSON Schema test suite, patterns and grammars. For each it counts the cases
+that the library is right about, that it refuses, and about which it is wrong in one or the other direction. It
+measures the first mask, each step and memory, and compares the libraries' masks (``mask_by_mask``).
 
-Cases are taken in an order that was drawn at random once and is the same every time, so that the first N are a random
-sample. All libraries get a case one after the other. They come in ``PASSES``: all cases of all suites with the fast
-ones, and then again with the slower ones beside them. So a run that is stopped has compared some libraries on many
-cases, and all libraries on fewer. With ``--alone`` a case that others have run already is run by those that lack it,
-without them: verdicts, first masks and memory take a part of the time so, but there are no masks to compare, and
-steps are compared within one run of a case only.
+All of MaskBench takes hours, so a run can be stopped. Each case is written to a file in ``build/leaderboard`` and is
+not run again, unless the version of a library or its settings have changed. A run goes on from the records in the
+repository (``kept``). At its end, or with ``--page`` alone, it writes all records there; once they are committed,
+another computer can continue the run. Then it writes the results to docs/data/leaderboard.json, and from there
+docs/leaderboard.md and its pictures (``page``). It does not write them if the existing page is about more cases,
+except with ``--fewer``.
+
+The order of the cases is random and the same every time, so the first N are a random sample. All libraries run a case
+one after the other. They run in ``PASSES``: all cases of all suites with the fast libraries, then again with the
+slower ones beside them. So a run that is stopped has compared some libraries on many cases, and all libraries on
+fewer.
+
+With ``--alone``, only the libraries that have not run a case run it, without the others. Verdicts, first masks and
+memory then take a part of the time. But masks are not compared, and neither are steps, which are compared within one
+run of a case only.
 """
 
 from __future__ import annotations
@@ -52,24 +56,24 @@ FOLDER = ROOT / "build" / "leaderboard"
 LIMIT = 10.0
 """Seconds of processor time of one library for one case and its documents, and for each question about its masks."""
 WALKED = 2
-"""Valid documents of a case along which masks are compared."""
+"""The number of valid documents of a case along which masks are compared."""
 DOCUMENTS = 4
-"""Texts of a grammar: as many valid ones, and as many that were changed at one place."""
+"""The number of a grammar's own texts in its case, and of texts in which one character is changed."""
 SEED = 7
 RUN = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}, process {os.getpid()}"
 """The name of this run. Wall-clock figures are compared among the records of one run of a case only."""
 PASSES = (("tokenfst", "llguidance", "glrmask"), ("xgrammar",), ("lm-format-enforcer", "outlines-core"))
-"""What each pass over the cases adds, by the processor time that one case of MaskBench takes."""
+"""The libraries that each pass over the cases adds, ordered by the processor time that a case of MaskBench takes."""
 SETTINGS: dict[str, dict[str, Any]] = {"xgrammar": {"cache_bytes": 512 << 20}}
-"""Arguments of libraries' classes. xgrammar keeps parts of grammars by default; vLLM gives it as many bytes for that.
-They are part of a record: one that was made with others is made again, beside those of the other libraries."""
+"""Arguments of libraries' classes. By default xgrammar keeps parts of grammars; vLLM lets it use as many bytes as here.
+Settings are part of a record: a record with other settings is made again, beside those of the other libraries."""
 
 
 # --- cases ------------------------------------------------------------------------------------------------
 
 
 def maskbench(count: int | None) -> Iterator[dict[str, Any]]:
-    """Real schemas with documents."""
+    """Real schemas with documents; none if MaskBench is not beside the repository."""
     path = SHARED / "maskbench" / "all.jsonl.gz"
     yield from sample_of(path, count) if path.is_file() else ()
 
@@ -91,8 +95,8 @@ def json_schema_suite(count: int | None) -> Iterator[dict[str, Any]]:
 
 
 def patterns(count: int | None) -> Iterator[dict[str, Any]]:
-    """Real-life regular expressions with texts, from tests/corpus. Flags stand at the start of the pattern, as
-    ``(?i)`` does, so that each library gets the whole meaning.
+    """Regular expressions from practice, with texts, from tests/corpus. Flags are written at the start of the pattern
+    (``(?i)``), so that each library gets the whole meaning.
     """
     text = (ROOT / "tests" / "corpus" / "regex.toml").read_text()
     for number, case in enumerate(tomllib.loads(text)["pattern"]):
@@ -108,12 +112,12 @@ def patterns(count: int | None) -> Iterator[dict[str, Any]]:
 
 
 INLINE = {"ASCII": "a", "IGNORECASE": "i", "DOTALL": "s", "MULTILINE": "m"}
-"""Flags of ``re`` as they are written inside a pattern."""
+"""The letters for flags of ``re`` inside a pattern."""
 
 
 def grammar_cases(count: int | None) -> Iterator[dict[str, Any]]:
-    """The grammars of grammars.py with texts that they make, and such texts with one character changed, as Earley's
-    parser in the package lark judges them.
+    """The grammars of grammars.py with texts that they generate and with texts in which one character is changed. The
+    Earley parser of the package lark decides which texts are valid.
     """
     for grammar in GRAMMARS[:count]:
         judge = grammar_judge(grammar.lark)
@@ -164,7 +168,7 @@ SUITES = {
     "grammars": grammar_cases,
 }
 FRONTS = {"schema": "compile_schema", "regex": "compile", "lark": "compile_grammar"}
-"""The method that reads a case of each kind."""
+"""The method of a library that compiles a case, by the key that the case has."""
 
 
 # --- the run ----------------------------------------------------------------------------------------------
@@ -179,7 +183,9 @@ def run(
     *,
     alone: bool = False,
 ) -> None:
-    """Run what is missing of a suite; ``alone``: without the libraries that ran a case already, with any settings."""
+    """Run what is missing of a suite. ``alone``: without the libraries that have run a case already, with any
+    settings.
+    """
     encode = encoder(source)
     vocabulary = tokenfst.load_vocabulary(source)
     world = mask_by_mask.world_of(vocabulary.tokens, vocabulary.eos_token_ids[0])
@@ -211,7 +217,7 @@ def one_case(
     *,
     alone: bool = False,
 ) -> bool:
-    """Run what is missing of one case, into ``done``; whether anything was."""
+    """Run what is missing of one case and add it to ``done``. Returns whether anything was missing."""
     front = next(method for key, method in FRONTS.items() if key in row)
     able = [who for who in runners if hasattr(LIBRARIES[who], front)]
     marks = {who: {"version": version(who) or "sources", "settings": SETTINGS.get(who, {})} for who in able}
@@ -219,7 +225,7 @@ def one_case(
     fresh = [who for who in able if not _made_so(done["records"].get(who, {}), marks[who], wanted)]
     if not fresh:
         return False
-    alone = alone and not set(done["records"]) <= set(fresh)  # others ran it: their masks were compared
+    alone = alone and not set(done["records"]) <= set(fresh)  # if others ran it, their masks were compared
     there = []
     for who in fresh if alone else able:
         record = runners[who].run(row)
@@ -229,7 +235,7 @@ def one_case(
     if len(there) > 1 and not alone:
         texts = [text_of(test) for test in row["tests"] if test["valid"]][:WALKED]
         documents = [[*encode(text), world.end] for text in texts]
-        with suppress(Exception):  # a schema that is none has no judge
+        with suppress(Exception):  # there is no judge of an invalid schema
             pairs, cases = mask_by_mask.compared(there, documents, world, judge_of(row))
             size = len(json.dumps(row.get("schema", row.get("regex", row.get("lark")))))
             key = ",".join(sorted(each.who for each in there))
@@ -238,12 +244,12 @@ def one_case(
 
 
 def _made_so(record: dict[str, Any], marks: dict[str, Any], wanted: tuple[str, ...]) -> bool:
-    """Whether a record is of the version, and of the settings, that would be run now."""
+    """Whether a record has the version, or the version and settings, that a run would have now."""
     return bool(record) and all(record.get(key, {}) == marks[key] for key in wanted)
 
 
 def computer() -> dict[str, str]:
-    """What the figures depend on."""
+    """The date, the computer, Python's version and the limit of seconds, which the page names."""
     names = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if "model name" in line]
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -258,7 +264,7 @@ def _lines(path: str) -> list[str]:
 
 
 def records_of(suite: str, folder: Path = FOLDER) -> list[dict[str, Any]]:
-    """All cases of a suite that were run, by their names: those in ``folder``, and those kept in the repository."""
+    """All cases of a suite that were run, sorted by name: those in ``folder``, and those kept in the repository."""
     cases = kept.read(suite)
     for path in (folder / suite).glob("*.json"):
         case = json.loads(path.read_text())
@@ -268,19 +274,23 @@ def records_of(suite: str, folder: Path = FOLDER) -> list[dict[str, Any]]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--suite", action="append", choices=SUITES, help=f"without: {', '.join(SUITES)}")
-    parser.add_argument("--number", type=int, metavar="N", help="so many cases of each suite; without: all")
+    parser.add_argument("--suite", action="append", choices=SUITES, help=f"default: {', '.join(SUITES)}")
     parser.add_argument(
-        "--engine", action="append", choices=LIBRARIES, help="without: all that are installed"
+        "--number", type=int, metavar="N", help="the first N cases of each suite; default: all"
     )
     parser.add_argument(
-        "--alone", action="store_true", help="where others ran a case already, only those that did not run it"
+        "--engine", action="append", choices=LIBRARIES, help="default: all that are installed"
     )
     parser.add_argument(
-        "--page", action="store_true", help="run nothing: write the records, the results and the page alone"
+        "--alone",
+        action="store_true",
+        help="run only the libraries that have not run a case, without the others",
     )
     parser.add_argument(
-        "--fewer", action="store_true", help="write the page though the one there is of more cases"
+        "--page", action="store_true", help="run nothing; only write the records, the results and the page"
+    )
+    parser.add_argument(
+        "--fewer", action="store_true", help="write the page even if the existing one is about more cases"
     )
     options = parser.parse_args(arguments)
     about = computer()
@@ -301,7 +311,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{len(cases):,} cases of {suite}: {kept.write(suite, cases, first)}")
     fewer = [] if options.fewer else page.fewer(found)
     if fewer:
-        print("the page stays, as it is of more cases:", *fewer, sep="\n- ")
+        print("the existing page is about more cases and is kept:", *fewer, sep="\n- ")
     else:
         page.write(found, about, {suite: len(list(cases(None))) for suite, cases in SUITES.items()})
     return 0

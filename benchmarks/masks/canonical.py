@@ -2,9 +2,9 @@
 
     python -m benchmarks.masks.canonical [--save]
 
-For each constraint: compile and first mask together; over random walks the median, the 99th percentile and the worst of
-a mask asked for the first time at its place; the median of the same one asked for again; and masks within a limit of
-tokens. Processor time of the process, but for masks that are known, which are too short for that.
+For each constraint: compilation with the first mask; over random walks the median, the 99th percentile and the worst
+time of a mask that is computed for the first time; the median of a mask that is known; and masks within a limit of
+tokens. Times are processor time of the process, except for known masks, which are too short for it.
 """
 
 from __future__ import annotations

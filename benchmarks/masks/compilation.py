@@ -1,4 +1,4 @@
-"""From the text of a regex to masks: the first mask, and all masks ahead of time, saved and loaded."""
+"""From the text of a regex to masks: the first mask; all masks ahead of time; the artifact, saved and loaded."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from benchmarks.measuring.measure import OURS, Figure, figure, sample
 from tokenfst import Vocabulary
 
 OUTLINES_LIMIT = 180.0
-"""Seconds after which outlines-core's Index is given up."""
+"""The seconds after which the construction of outlines-core's Index is stopped."""
 
 TEKKEN = "mistral:tekken_240911"
 
 
 def first_mask(world: World) -> Iterator[Figure]:
-    """From source to the first mask, for narrow patterns; another pattern in each run."""
+    """From source to the first mask, for patterns that allow few tokens; each run has another pattern."""
     what = "first mask from source: [0-9]{3}-[0-9]{N}"
 
     def run(library: Library, pattern: str) -> None:
@@ -38,7 +38,7 @@ def first_mask(world: World) -> Iterator[Figure]:
 
 
 def object_regex(world: World) -> Iterator[Figure]:
-    """A 20-property JSON object: compiled and expanded, against what the peers do ahead of time."""
+    """A JSON object of 20 properties, compiled and expanded, beside what the peers compute ahead of time."""
     pattern = patterns.object_with_20_properties()
     what = f"20-property object regex ({tokenfst.regex(pattern).size().states} byte states), all masks"
 
@@ -55,7 +55,7 @@ def object_regex(world: World) -> Iterator[Figure]:
 
 
 def object_regex_lazily(world: World) -> Iterator[Figure]:
-    """The same object without expansion: source to the first mask."""
+    """The same object without expansion, from source to the first mask."""
 
     def run(library: Library) -> None:
         walk = library.walk(library.compile(patterns.object_with_20_properties()))
@@ -80,7 +80,7 @@ def artifact(world: World) -> Iterator[Figure]:
 
 
 def vocabulary(world: World) -> Iterator[Figure]:
-    """What a process pays once: for the vocabulary."""
+    """The time that a process spends once for the vocabulary."""
     what = "Tekken, once per process: file to ready"
 
     def ours() -> None:
@@ -95,7 +95,7 @@ def vocabulary(world: World) -> Iterator[Figure]:
 
 
 def fresh(old: Vocabulary) -> Vocabulary:
-    """The same vocabulary without anything learned about it but its trie."""
+    """A copy of a vocabulary that has its trie, and nothing else that was computed for it."""
     special = old.special_tokens or old.special_token_ids
     new = Vocabulary(old.tokens, old.eos_token_ids, special, name=old.name)
     assert new.native.trie_nodes
@@ -103,7 +103,7 @@ def fresh(old: Vocabulary) -> Vocabulary:
 
 
 def _outlines_index(what: str, pattern: str) -> Figure:
-    """outlines-core's Index in a process of its own: it may take minutes and gigabytes."""
+    """The figure of outlines-core's Index, made in a process of its own because it may take minutes and gigabytes."""
     if version("outlines-core") is None:
         return Figure(what, "outlines-core", None, note="not installed")
     context = multiprocessing.get_context("spawn")

@@ -1,4 +1,4 @@
-"""Does a step cost more the longer the text is? The curve to 10,000 tokens, and its slope."""
+"""Does a step cost more in a longer text? The time of a step along 10,000 tokens, and its slope."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ PICTURE = Path(__file__).parents[2] / "docs" / "images" / "cost-per-step.png"
 
 
 def length(world: World) -> Iterator[Figure]:
-    """Median cost of mask + advance in each block of 1,000 tokens, one clock reading per step included."""
+    """The median of the times of mask + advance in blocks of 1,000 tokens; each time includes one reading of the
+    clock.
+    """
     curves: dict[str, dict[str, list[float]]] = {}
     for title, pattern, opening, body in (
         ("digits", patterns.DIGITS, "", "1234567890"),
@@ -48,7 +50,7 @@ def length(world: World) -> Iterator[Figure]:
 
 
 def curve(library: Library, compiled: Any, head: list[int], tokens: list[int]) -> list[float]:
-    """Nanoseconds a step in each block: per step the median of the repeats, per block that of its steps."""
+    """The nanoseconds of a step in each block: the median over the steps of the medians over the repeats."""
     steps = step_times(library, compiled, head, tokens)
     return [float(np.median(steps[at : at + BLOCK])) for at in range(0, len(tokens), BLOCK)]
 
@@ -56,7 +58,7 @@ def curve(library: Library, compiled: Any, head: list[int], tokens: list[int]) -
 def step_times(
     library: Library, compiled: Any, head: list[int], tokens: list[int]
 ) -> npt.NDArray[np.float64]:
-    """Nanoseconds of each step, one clock reading included: the median of the repeats."""
+    """The nanoseconds of each step, the median of the repeats; they include one reading of the clock."""
     repeats = []
     for _ in range(REPEATS):
         walk = library.walk(compiled)

@@ -1,4 +1,4 @@
-"""One step of decoding: the mask of the next token, then the token."""
+"""One step of decoding: the mask of the next token, then the advance by a token."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cached_steps(world: World) -> Iterator[Figure]:
 
 
 def unvisited_interior(world: World) -> Iterator[Figure]:
-    """The mask inside a JSON string, in a state never visited before, once its fragment is warm."""
+    """The mask inside a JSON string, in a state that was never visited before, when the string's fragment is known."""
     count = 60
     pattern = patterns.strings_in_different_contexts(count)
     pieces = ['{"k000":"', *(f'","k{i:03}":"' for i in range(1, count))]
@@ -61,7 +61,7 @@ def unvisited_interior(world: World) -> Iterator[Figure]:
 
 
 def _steps(library: Library, compiled: Any, head: Sequence[int], tokens: Sequence[int]) -> list[float]:
-    """Seconds per step, one for each of many loops over ``PER_LOOP`` tokens, from fresh matchers on."""
+    """The mean seconds of a step in each of many loops over ``PER_LOOP`` tokens, each from the beginning."""
     seconds = []
     with quiet():
         for run in range(22):
@@ -80,7 +80,7 @@ def _steps(library: Library, compiled: Any, head: Sequence[int], tokens: Sequenc
 
 
 def _fills(walk: Walk, pieces: Sequence[Sequence[int]]) -> list[float]:
-    """Seconds of the mask after each piece."""
+    """The seconds of the mask after each piece of tokens."""
     seconds = []
     with quiet():
         for piece in pieces:
@@ -95,7 +95,7 @@ def _fills(walk: Walk, pieces: Sequence[Sequence[int]]) -> list[float]:
 
 
 def token_stream(world: World, opening: str, body: str, count: int = PER_LOOP) -> tuple[list[int], list[int]]:
-    """The tokens of ``opening``, and ``count`` tokens of ``body`` over and over."""
+    """The tokens of ``opening``, and ``count`` tokens of ``body``, which is repeated."""
     encode = world.vocabulary.encode_greedy
     once = encode(body.encode())
     return encode(opening.encode()), (once * (count // len(once) + 1))[:count]

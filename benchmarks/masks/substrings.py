@@ -16,7 +16,7 @@ ROUNDS = 7
 
 
 def substrings(world: World) -> Iterator[Figure]:
-    """From the text of this repository's pages to the language, and to the first mask."""
+    """From a text of this repository's pages to the language of its substrings, and to the first mask."""
     pages = sorted((Path(__file__).resolve().parents[2] / "docs").rglob("*.md"))
     text = "".join(page.read_text(encoding="utf-8") for page in pages)[:LENGTH]
     source = f"(?P<SUBSTRING_OF>{re.escape(text)})"

@@ -1,8 +1,8 @@
-"""Figures of docs/research/token-groups.md: languages that speak of tokens, beside the same over bytes.
+"""Figures of docs/research/token-groups.md: languages whose words are tokens, beside similar languages over bytes.
 
     python -m benchmarks.masks.token_groups [--save]
 
-The first mask, and a walk of new and of known places.
+Times of the first mask, and of a token in new and in known states.
 """
 
 from __future__ import annotations

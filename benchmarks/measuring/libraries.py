@@ -1,7 +1,7 @@
 """The libraries that are compared, through one small interface, over one vocabulary.
 
-Each is called the fastest way that it offers from Python: masks are written into a bitmask that stays allocated.
-Compiled grammars are never taken from a cache; the leaderboard alone lets xgrammar keep parts (``cache_bytes``).
+Each is called in the fastest way that it offers in Python: masks are written into a bitmask that stays allocated.
+Compiled grammars never come from a cache; only the leaderboard lets xgrammar keep parts of grammars (``cache_bytes``).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 
 Encode = Callable[[str], list[int]]
-"""Text to tokens, as the tokenizer does it: what llguidance takes where text is forced (greedily, without)."""
+"""Text to tokens, as the tokenizer does it. llguidance uses it for forced text; without it, the longest tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One decoding: ``fill()`` writes the next token's mask into ``bitmask``, ``accept(token)`` advances.
+    """One decoding: ``fill()`` writes the next token's mask into ``bitmask``, ``accept(token)`` advances by a token.
 
-    ``restart()`` goes back to the beginning; what was found out about the constraint stays known. ``error()`` is the
-    message of a library that stops with an error without raising one. ``checks``: whether ``accept`` answers False to a
-    token that is not allowed, whatever was filled.
+    ``restart()`` goes back to the beginning and keeps what the library has computed for the constraint. ``error()``
+    returns the message of a library that stops with an error but does not raise it. ``checks``: whether ``accept``
+    returns False for a token that is not allowed, even if no mask was filled before.
     """
 
     fill: Callable[[], object]
@@ -42,7 +42,7 @@ class Walk:
 
 
 class Library(Protocol):
-    """``compile`` takes a pattern to what ``walk`` starts from."""
+    """A library: ``compile`` reads a pattern, and ``walk`` starts a decoding from its result."""
 
     name: str
 
@@ -51,13 +51,13 @@ class Library(Protocol):
 
 
 class GrammarLibrary(Library, Protocol):
-    """``compile_grammar`` takes a grammar, in the notation that the library reads of the two."""
+    """A library with grammars: ``compile_grammar`` gets a grammar in two notations and reads the one that it knows."""
 
     def compile_grammar(self, lark: str, ebnf: str) -> Any: ...
 
 
 class SchemaLibrary(Library, Protocol):
-    """``compile_schema`` takes a JSON schema, in the setting that is nearest to what schemas mean."""
+    """A library with JSON Schema: ``compile_schema`` uses the settings that are nearest to the meaning of schemas."""
 
     def compile_schema(self, schema: dict[str, Any] | bool) -> Any: ...
 
@@ -85,7 +85,7 @@ class Tokenfst:
 
 
 class Xgrammar:
-    """``cache_bytes``: what its compiler may keep of the parts of earlier grammars; 0: nothing."""
+    """``cache_bytes``: the memory in which its compiler may keep parts of earlier grammars; 0: it keeps nothing."""
 
     name = "xgrammar"
 
@@ -193,7 +193,7 @@ class Outlines:
         ends = self._ends
 
         def accept(token: int) -> bool:
-            if token not in ends:  # the end is in masks, and no token to advance by
+            if token not in ends:  # masks have the end token, but no step takes it
                 guide.advance(token, False)
             return True
 
@@ -201,7 +201,7 @@ class Outlines:
 
 
 class Glrmask:
-    """Its vocabulary has no end token: the end may come where the text is accepted."""
+    """Its vocabulary has no end token; we allow the end wherever it accepts the text."""
 
     name = "glrmask"
 
@@ -245,9 +245,9 @@ class Glrmask:
 
 
 class LmFormatEnforcer:
-    """Characters, not bytes: tokens that are no whole characters are not among its own. Its sets of tokens are
-    bitmasks, of torch, which it unites faster than lists. ``restart`` forgets the texts so far, and keeps what is known
-    about states of the constraint.
+    """It reads characters, not bytes, so it leaves out tokens that are not whole characters. Its sets of tokens are
+    bitmasks of torch, which it unites faster than lists. ``restart`` forgets the texts so far and keeps what is known
+    about the states of the constraint.
     """
 
     name = "lm-format-enforcer"
@@ -259,7 +259,7 @@ class LmFormatEnforcer:
 
         logging.disable(
             logging.ERROR
-        )  # it tells of each fault at length, and goes on with a mask that ends the text
+        )  # it logs each fault at length, and goes on with a mask that ends the text
         regular = []
         for token, text in enumerate(vocabulary.tokens):
             try:
@@ -308,7 +308,7 @@ class LmFormatEnforcer:
 
 
 def _holding(bitmask: Any, fill: partial[Any]) -> partial[Any]:
-    """``fill``, which knows the bitmask by its address only, so made to keep it alive."""
+    """``fill``, made to keep the bitmask alive, of which it has only the address."""
     fill.bitmask = bitmask  # type: ignore[attr-defined]
     return fill
 
@@ -321,7 +321,7 @@ LIBRARIES: dict[str, type[Any]] = {Tokenfst.name: Tokenfst, **PEERS}
 
 
 class World:
-    """The vocabulary, the libraries over it (each made when first asked for), and what is missing or left out."""
+    """The vocabulary, and the libraries over it. Each library is made at its first use; ``without`` leaves some out."""
 
     def __init__(self, vocabulary: Vocabulary, without: Container[str] = ()) -> None:
         self.vocabulary = vocabulary
@@ -342,7 +342,7 @@ class World:
 
 
 def version(distribution: str) -> str | None:
-    """The version that is installed, or None."""
+    """The installed version of a distribution; None if there is none."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

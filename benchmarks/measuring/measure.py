@@ -1,9 +1,9 @@
-"""How the benchmarks measure: samples of time, and the figures that are made of them.
+"""How the benchmarks measure: samples of times, and the figures that are made from them.
 
-A sample is taken after warm-up calls and with the garbage collector off; it is summed up by its median and
-its least value. What takes ``LONG`` or more is measured by the processor time of the process, so that other work on
-the computer is not counted; what is shorter is measured by the clock, which costs less to read.
-The process is pinned to one CPU, so that "one thread" holds for every library whatever it starts.
+A sample is taken after warm-up calls and with the garbage collector off. Its figures are the median and the least
+value. A call of ``LONG`` or more is measured by the processor time of the process, so that other work on the computer
+is not counted. A shorter call is measured by the clock, which costs less to read. The process is pinned to one CPU,
+so every library runs on one, however many threads it starts.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from typing import Any
 
 OURS = "tokenfst"
 LONG = 100_000
-"""Nanoseconds from which on processor time is taken and not the clock."""
+"""The nanoseconds from which a call is measured by processor time and not by the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One line of the table.
 
-    ``median`` and ``least`` are in ``unit``: seconds ("s"), "bytes", "count" or "x" (a ratio); None: no figure, as
-    ``note`` says. ``target``: an upper bound for the median. ``at_least``: a lower bound for its ratio to our median.
+    ``what``: the thing that is measured; ``who``: the library. ``median`` and ``least`` are in ``unit``: seconds
+    ("s"), "bytes", "count" or "x" (a ratio). If they are None, ``note`` says why there is no figure. ``target``: an
+    upper bound for the median. ``at_least``: a lower bound for the ratio of the median to our median.
     """
 
     what: str
@@ -46,7 +47,7 @@ class Figure:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No garbage collection in here."""
+    """A context without garbage collection, except once at its beginning."""
     gc.collect()
     gc.disable()
     try:
@@ -62,7 +63,7 @@ def sample(
     setup: Callable[[], tuple[Any, ...]] = tuple,
     warm_up: int = 1,
 ) -> list[float]:
-    """Seconds of each of ``runs`` calls ``function(*setup())``; ``setup`` is not timed."""
+    """The seconds of each of ``runs`` calls ``function(*setup())``, after ``warm_up`` calls; ``setup`` is not timed."""
     seconds = []
     with quiet():
         for run in range(-warm_up, runs):
@@ -87,9 +88,9 @@ def clock_overhead() -> float:
 
 
 def pin_to_one_cpu() -> int | None:
-    """Run on one CPU from now on, child processes too. Returns its number, or None where that cannot be done.
+    """Bind this process, and its children from now on, to one CPU. Returns the CPU's number; None if the system cannot.
 
-    Who asks how many CPUs there are, to choose a number of threads, is told one.
+    ``os.cpu_count()`` returns 1 afterwards, because libraries choose their number of threads by it.
     """
     if not hasattr(os, "sched_setaffinity"):
         return None
@@ -100,7 +101,7 @@ def pin_to_one_cpu() -> int | None:
 
 
 def shown(value: float | None, unit: str) -> str:
-    """A figure for people."""
+    """A figure with its unit, for people; "-" if there is none."""
     if value is None:
         return "-"
     if unit == "count":
@@ -116,5 +117,5 @@ def shown(value: float | None, unit: str) -> str:
 
 
 def digits(value: float) -> str:
-    """A number with three digits that count."""
+    """A number with three significant digits; from 100 on, as a whole number."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

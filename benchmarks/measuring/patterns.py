@@ -1,6 +1,6 @@
-r"""The constraints that the benchmarks compile: one text for every library.
+r"""The regular expressions that the benchmarks compile: one text for every library.
 
-Only syntax that Python's ``re``, Rust's ``regex`` and xgrammar's own parser read alike is used: explicit
+They use only syntax that Python's ``re``, Rust's ``regex`` and xgrammar's own parser read alike: explicit
 classes, groups, alternation, bounded repeats; no look-around, no ``\d``, no anchors.
 """
 
@@ -30,7 +30,7 @@ def _enum(*words: str) -> str:
 
 
 def object_with_20_properties() -> str:
-    """A JSON object with 20 required properties of all scalar kinds, and strings bounded in length."""
+    """A pattern of JSON objects with 20 required properties of all scalar kinds; strings have bounded lengths."""
     properties = {
         "id": _INTEGER,
         "name": _string(1, 12),
@@ -57,5 +57,7 @@ def object_with_20_properties() -> str:
 
 
 def strings_in_different_contexts(count: int) -> str:
-    """An object of ``count`` strings: one string in as many contexts, so as many different states inside."""
+    """A pattern of objects with ``count`` strings: the same string in ``count`` contexts, each with states of its
+    own.
+    """
     return r"\{" + ",".join(rf'"k{i:03}":{STRING}' for i in range(count)) + r"\}"

@@ -1,7 +1,8 @@
-"""What a benchmark measured, as a file: ``docs/data/NAME.json``, from which docs/figures.py fills the pages.
+"""Files of measured figures: ``docs/data/NAME.json``, from which docs/figures.py fills the pages.
 
-A file holds runs. A run says by which command, when, at which commit and on which machine its figures were measured. A
-run with the same command takes the place of the older one; others stay, so that a table may have one run a column.
+A file contains runs. A run has figures, and the command, the day, the commit and the computer by which they were
+measured. A new run replaces an older one with the same command; runs with other commands stay, so that each column of a
+table may come from a run of its own.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ UNITS = ("s", "bytes", "count", "x")
 
 
 class DataError(ValueError):
-    """A file of figures that is not as it should be."""
+    """A file of figures is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """Figures that one command measured.
 
-    ``machine``: its processor and how busy it was. ``versions``: of the libraries. ``note``: what else the figures
-    depend on, or where they were copied from, if the command wrote no file when it ran.
+    ``machine``: the processor, and how busy the computer was. ``versions``: those of the libraries. ``note``: what else
+    the figures depend on, or where they were copied from if the command wrote no file at its time.
     """
 
     command: str
@@ -48,18 +49,18 @@ class Run:
 
 
 def load(path: Path) -> list[Run]:
-    """The runs of a file; DataError names the place of what is wrong."""
+    """The runs of a file. Raises ``DataError``, which names the place of the fault."""
     try:
         written = json.loads(path.read_text())["runs"]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{path.name} is no file of figures: {error!r}; a benchmark's --save writes one"
+            f"{path.name} is not a file of figures: {error!r}; a benchmark's --save writes one"
         ) from error
     return [_run(each, f"{path.name}, run {number}") for number, each in enumerate(written)]
 
 
 def save(name: str, run: Run, folder: Path = DATA) -> Path:
-    """Write a run to the file ``NAME.json``, in place of an older one of the same command."""
+    """Write a run to the file ``NAME.json``, in place of an older run with the same command. Returns the path."""
     path = folder / f"{name}.json"
     others = [each for each in load(path) if each.command != run.command] if path.is_file() else []
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,8 +70,8 @@ def save(name: str, run: Run, folder: Path = DATA) -> Path:
 
 
 def report(name: str, figures: Iterable[Figure], note: str = "", *, keep: bool | None = None) -> list[Figure]:
-    """Print figures as they come; also write them to the file ``NAME.json``, if ``keep`` (None: if ``--save`` is among
-    the arguments).
+    """Print figures as they come, and return them as a list. If ``keep`` is true, also write them to ``NAME.json``;
+    None means to do so if ``--save`` is among the arguments of the process.
     """
     found = []
     for each in figures:
@@ -83,7 +84,9 @@ def report(name: str, figures: Iterable[Figure], note: str = "", *, keep: bool |
 
 
 def run_now(figures: Iterable[Figure], versions: str = "", note: str = "", command: str = "") -> Run:
-    """A run that was measured just now, by the command that this process was started with."""
+    """A run with these figures, of today, this commit and this computer. ``command``: by default that of this
+    process.
+    """
     return Run(
         command or _command(sys.orig_argv),
         datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -96,9 +99,9 @@ def run_now(figures: Iterable[Figure], versions: str = "", note: str = "", comma
 
 
 def commit() -> str:
-    """The commit of the sources; with ``-dirty`` if they were changed since; empty outside of a checkout.
+    """The commit of the sources, with ``-dirty`` if they were changed since; empty outside of a checkout.
 
-    A change in docs/data says nothing about what was measured: benchmarks write their figures there.
+    Changes in docs/data do not count, because benchmarks write their figures there.
     """
 
     def said(*asked: str) -> str:
@@ -112,7 +115,7 @@ def commit() -> str:
 
 
 def computer() -> str:
-    """The processor, its cores, and how busy it is."""
+    """The processor, the number of cores, and the load."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -121,7 +124,7 @@ def computer() -> str:
 
 
 def _command(words: Sequence[str]) -> str:
-    """A command line as a reader would type it: ``python``, without the path of the interpreter, and without files."""
+    """A command line as a reader would type it: ``python`` for the interpreter, without ``--save`` and ``--out``."""
     kept = [word for before, word in pairwise(words) if word not in ("--save", "--out") and before != "--out"]
     return " ".join(["python", *kept])
 

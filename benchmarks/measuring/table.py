@@ -1,7 +1,7 @@
 """All speed figures in one table: ``python benchmarks/run.py [--only NAME]... [--json] [--save]``.
 
-Every benchmark is a function that yields figures; ours come first, and the ratio column divides each line by
-ours of the same run. A target that is missed is marked, and no error: other work on the computer can cause it.
+Every benchmark is a function that yields figures. Ours come first; the ratio column has each line's median divided by
+ours of the same run. A missed target is marked, but is not an error: other work on the computer can cause it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--save",
         action="store_true",
-        help="write docs/data/NAME.json, too, from which the pages have their figures",
+        help="also write docs/data/NAME.json, from which the pages take their figures",
     )
     parser.add_argument(
         "--without", action="append", metavar="PEER", choices=PEERS, default=[], help="leave out this library"
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
         type=lambda text: None if text == "all" else int(text),
         default=schemas.SAMPLE,
         metavar="N",
-        help=f"so many JSON schemas, or 'all' (default: {schemas.SAMPLE})",
+        help=f"number of JSON schemas, or 'all' (default: {schemas.SAMPLE})",
     )
     options = parser.parse_args(arguments)
     benchmarks = BENCHMARKS | {"schemas": partial(schemas.schemas, count=options.schemas)}
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{key:9} {value}")
         for peer in PEERS:
             if version(peer) is None:
-                print(f"skipped   {peer} is not installed, so there are no figures of it")
+                print(f"skipped   {peer} is not installed, so it has no figures")
         print(f"\n{'':76}{'median':>10}{'least':>10}{'ratio':>9}  target")
     world = World(tokenfst.load_vocabulary(compilation.TEKKEN), options.without)
     figures, missed = [], 0
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
 def recorded(
     name: str, figures: list[Figure], about: dict[str, str], options: argparse.Namespace, commit: str
 ) -> record.Run:
-    """The run of one benchmark, by the command that runs it alone."""
+    """The run of one benchmark, with the command that runs this benchmark alone."""
     words = ["python benchmarks/run.py --only", name]
     words += [f"--without {peer}" for peer in options.without]
     if name == "schemas" and options.schemas != schemas.SAMPLE:
@@ -121,7 +121,7 @@ def recorded(
 
 
 def judge(found: Figure, ours: Figure) -> str:
-    """The target and whether it was met."""
+    """The target, and whether it was met, as text; empty without a target."""
     if found.median is None or (found.target is None and found.at_least is None):
         return ""
     if found.target is not None:
@@ -145,7 +145,7 @@ def print_line(found: Figure, ours: Figure, verdict: str) -> None:
 
 
 def computer(cpu: int | None, cores: int | None) -> dict[str, str]:
-    """What the figures depend on."""
+    """What the figures depend on: day, computer, versions, vocabulary."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -1,10 +1,12 @@
-"""First masks of the schemas that two libraries take, from the records of two runs of ``maskbench`` (``--out``).
+"""First masks of the schemas that two libraries both accept, from the records of two runs of ``maskbench``
+(``--out``).
 
     python -m benchmarks.schemas.both build/tokenfst.jsonl build/llguidance.jsonl [--save]
 
-The files are named after the libraries; ``--save`` writes the figures to docs/data/maskbench-both.json, too.
-Percentiles over all schemas that a library takes compare different schemas: the slowest of one may be those that the
-other refuses. So this also says how many of the first library's slowest schemas the second one refuses.
+The files are named after the libraries; ``--save`` also writes the figures to docs/data/maskbench-both.json.
+Percentiles over all schemas that each library accepts compare different schemas: the slowest schemas of one library
+may be those that the other refuses. So this program also prints how many of the first library's slowest schemas the
+second one refuses.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ SLOWEST = (0.1, 0.03, 0.01)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="first masks of the schemas that two libraries take")
+    parser = argparse.ArgumentParser(description="first masks of the schemas that two libraries both accept")
     parser.add_argument("first", type=Path, help="records of maskbench")
-    parser.add_argument("second", type=Path, help="records of another library, of the same schemas")
-    parser.add_argument("--save", action="store_true", help="write docs/data/maskbench-both.json, too")
+    parser.add_argument("second", type=Path, help="records of another library for the same schemas")
+    parser.add_argument("--save", action="store_true", help="also write docs/data/maskbench-both.json")
     given = parser.parse_args()
     first, second = first_masks(given.first), first_masks(given.second)
     both = [name for name in first if first[name] is not None and second.get(name) is not None]
     if not both:
-        parser.error("the two files have no schema in common that both libraries take")
-    print(f"{len(both):,} schemas that both take, first mask, CPU ms:")
+        parser.error("the two files have no schema in common that both libraries accept")
+    print(f"{len(both):,} schemas that both accept, first mask, CPU ms:")
     times = [[known[name] or 0 for name in both] for known in (first, second)]
     for path, values in zip((given.first, given.second), times, strict=True):
         print(f"  {path.stem}: {shown(values, 1e6)}")
@@ -53,7 +55,7 @@ def main() -> None:
 
 
 def first_masks(path: Path) -> dict[str, int | None]:
-    """The time (ns) of each schema's first mask; None if it is refused."""
+    """The time of each schema's first mask in nanoseconds; None if the library refuses the schema."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return {row["id"]: row.get("first") for row in rows}
 

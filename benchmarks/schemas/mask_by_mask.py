@@ -1,14 +1,15 @@
 """Mask against mask: where two libraries' masks differ along a valid document, and which of them is wrong.
 
-The idea: each library, in its own process, walks along the document and tells a digest of each mask. At the first step
-at which digests differ the masks themselves are fetched, and some tokens that one allows and another denies are tried:
-a library that allows one goes on by its own masks, at random, until it may end. A text that is made so and is valid
-proves that whoever denied the token was too narrow; one that is invalid proves that whoever made it is too wide. Texts
-are judged by what is none of the libraries (``Judge``). What neither shows is undecided, and said to be.
+Each library runs in a process of its own, walks along the document and returns a digest of each mask. At the first
+step at which digests differ, the masks themselves are fetched, and some tokens that one mask allows and another
+denies are tried. Each library that allows such a token continues the text at random, by its own masks, until the text
+may end. If the text is valid, the libraries that denied the token are too narrow. If it is invalid, the library that
+made it is too wide. The judge of texts (``Judge``) is none of the libraries. A case in which no text proves anything
+is undecided.
 
-White space between the parts of JSON is a matter of taste: steps at which masks differ in tokens with white space alone
-are counted by themselves and not decided. Too narrow by the order of members is too narrow; ``runner`` tells
-how often it is that.
+Libraries may differ in the white space that they allow between the parts of JSON. So steps at which masks differ only
+in tokens with white space are counted by themselves and not decided. A library that denies another order of members
+counts as too narrow; ``runner`` counts how often that is the reason.
 """
 
 from __future__ import annotations
@@ -26,26 +27,26 @@ import numpy as np
 from benchmarks.measuring.libraries import Walk
 
 Judge = Callable[[str], bool | None]
-"""Whether a text is valid; None: that cannot be told."""
+"""Whether a text is valid; None if the judge cannot tell."""
 TRIED = 4
-"""Tokens that are tried of those in which two masks differ."""
+"""The greatest number of tokens that are tried where masks differ."""
 TEXTS = 6
-"""Texts that are made after one token."""
+"""The number of texts that each library makes after one token."""
 LENGTH = 60
-"""Tokens of such a text."""
+"""The greatest number of tokens of such a text."""
 LONGEST = 400
-"""Tokens of a document that is walked along."""
+"""The greatest number of tokens that are walked along a document."""
 _CLOSING = frozenset(b'"}],:0123456789aet')
 _LIKELY = 0.75
-"""How often a token of few bytes that may close something is preferred, where there is one."""
+"""The probability with which a step chooses a token of ``World.closing``, if the mask allows one."""
 
 
 # --- in the process of a library --------------------------------------------------------------------------
 
 
 def digests(walk: Walk, tokens: Sequence[int], words: int, plain: bytes) -> list[tuple[bytes, bytes]]:
-    """Two digests of the mask before each token, up to the first that is not allowed: of the whole mask, and of those
-    tokens that are also in the mask ``plain``.
+    """Two digests of the mask before each token, up to the first token that is not allowed: one of the whole mask, one
+    of its intersection with the mask ``plain``.
     """
     walk.restart()
     kept = np.frombuffer(plain, np.int32)
@@ -78,8 +79,8 @@ def mask(walk: Walk, tokens: Sequence[int], words: int) -> bytes:
 def complete(
     walk: Walk, tokens: Sequence[int], words: int, end: int, closing: Sequence[int], seed: int
 ) -> list[int] | None:
-    """Tokens after ``tokens`` up to where the text may end, at random, those of ``closing`` more often; None: no end
-    was found.
+    """Random tokens after ``tokens`` up to a place where the text may end; tokens of ``closing`` are preferred. None if
+    no end was found.
     """
     generator = random.Random(seed)
     walk.restart()
@@ -96,7 +97,7 @@ def complete(
         near: Any = [token for token in closing if (int(row[token >> 5]) >> (token & 31)) & 1]
         if not near or generator.random() > _LIKELY:
             bits = np.unpackbits(row.view(np.uint8), bitorder="little").view(bool)
-            near = np.flatnonzero(bits)  # of Booleans, and no list: masks may be long
+            near = np.flatnonzero(bits)  # Booleans in an array: masks may be long
         if not len(near):
             return None
         token = int(generator.choice(near))
@@ -107,7 +108,7 @@ def complete(
 
 
 ANSWERS: dict[str, Callable[..., Any]] = {"digests": digests, "mask": mask, "complete": complete}
-"""What a library's process can be asked about the constraint of the last row."""
+"""The questions that a library's process answers about the constraint of the last row."""
 
 
 # --- beside the libraries ---------------------------------------------------------------------------------
@@ -115,8 +116,12 @@ ANSWERS: dict[str, Callable[..., Any]] = {"digests": digests, "mask": mask, "com
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A step at which masks differ, and what was found out: ``kind`` is ``"narrow"`` or ``"wide"`` (``wrong`` names who
-    is) or ``"undecided"``. ``text``: the text that proves it; ``token``: the bytes of the token.
+    """A step at which masks differ, and the verdict.
+
+    ``kind``: ``"narrow"``, ``"wide"`` or ``"undecided"``. ``wrong``: the libraries that are too narrow or too wide.
+    ``right``: if ``kind`` is ``"narrow"``, those that allow the token. ``before``: the text before the step.
+    ``token``: the token as text, with escapes for bytes that are not UTF-8; the end token is ``"the end"``. ``text``:
+    the text that proves the verdict.
     """
 
     kind: str
@@ -129,8 +134,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The vocabulary of all libraries. ``closing``: tokens that likely lead to an end; ``plain``: a bit for each
-    token, 1 for those without white space, the end among them.
+    """The vocabulary of all libraries. ``closing``: tokens that are likely to lead to an end. ``plain``: one bit for
+    each token, which is 1 if the token has no white space; the end token has 1.
     """
 
     tokens: Sequence[bytes]
@@ -153,8 +158,11 @@ def world_of(tokens: Sequence[bytes], end: int) -> World:
 def compared(
     runners: Sequence[Any], documents: Sequence[Sequence[int]], world: World, judge: Judge
 ) -> tuple[dict[str, list[int]], list[Case]]:
-    """For each pair of libraries ``"a|b"`` how many steps were compared, how many of their masks differ, and how many
-    of these in a token without white space; and a case for each document along which the latter happens.
+    """Compare masks along documents. Returns two things.
+
+    The first maps each pair of libraries, ``"a|b"``, to three numbers: steps compared, steps at which their masks
+    differ, and steps at which they differ in a token without white space. The second is a list with a case for each
+    document that has a step of the last kind.
     """
     pairs: dict[str, list[int]] = {}
     cases = []
@@ -179,7 +187,7 @@ def compared(
 
 
 def decided(runners: Sequence[Any], before: list[int], world: World, judge: Judge) -> Case:
-    """Who is wrong after ``before``, where the libraries' masks differ."""
+    """The case for the step after the tokens ``before``, where the libraries' masks differ."""
     bits = {}
     for each in runners:
         if (found := each.ask("mask", before, world.words)) is not None:
@@ -206,7 +214,7 @@ def decided(runners: Sequence[Any], before: list[int], world: World, judge: Judg
 
 
 def _texts(runners: Sequence[Any], allow: Sequence[str], tokens: list[int], world: World) -> Any:
-    """Texts that those who allow a token make after it."""
+    """Pairs of a library that allows the last of ``tokens``, and a text (bytes) that it makes after it."""
     for each in runners:
         if each.who not in allow:
             continue
@@ -220,8 +228,8 @@ def _texts(runners: Sequence[Any], allow: Sequence[str], tokens: list[int], worl
 
 
 def schema_judge(schema: Any) -> Judge:
-    """Whether a text is JSON that a schema allows, by the jsonschema package. None where a name is repeated, and where
-    it is a matter of whether ``format`` constrains.
+    """A judge that tells whether a text is JSON that is valid against a schema, by the jsonschema package. It answers
+    None where an object repeats a name, and where the verdict depends on whether ``format`` is asserted.
     """
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.validators import validator_for

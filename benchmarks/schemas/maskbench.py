@@ -4,13 +4,17 @@
     python -m benchmarks.schemas.maskbench tokenfst --max-new-tokens 640
     python -m benchmarks.schemas.maskbench llguidance
 
-For computers that others use as well: the first mask (compiling, from the schema as a dict) is CPU time of the process,
-and a mask with its advance the smaller one of the clock and the thread's CPU time of both calls; the look at the mask
-between them is numpy's and not timed. What a busy neighbour takes of the caches is in both, so that libraries are
-compared in runs at the same time only. Schemas are refused, or judged by all of their documents, end token included. A
-line a schema goes to ``--out``. Also the memory that the process has before the first schema (vocabulary, and all
-schemas and documents as texts) and after the last (with the times of all steps, 8 bytes each), and the pauses of
-Python's full collections.
+The times are chosen for computers that others use as well:
+
+- the first mask, with compilation from the schema as a dict, is CPU time of the process;
+- a step is a mask and an advance. Its time is the clock's or the thread's CPU time, whichever is less. The look into
+  the mask between the two calls is numpy's work and is not timed.
+
+Both kinds of time grow when a busy neighbour fills the caches, so compare only libraries that ran at the same time. A
+schema is refused, or judged by all of its documents, end token included. ``--out`` gets one line of JSON for each
+schema. The program also prints the memory of the process before the first schema (the vocabulary, and all schemas and
+documents as texts) and after the last (with the times of all steps, 8 bytes each), and the pauses of Python's full
+garbage collections.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from benchmarks.schemas.schemas import lines_of
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "maskbench" / "all.jsonl.gz"
 LONG = 2_000_000
-"""Nanoseconds that a collection should not take."""
+"""Nanoseconds; the program counts the full collections that take longer."""
 PARTS = (0.5, 0.9, 0.99, 0.999, 1.0)
 NAMES = ("p50", "p90", "p99", "p99.9", "longest")
 MEMORY = ("memory before the first schema", "memory after the last, with all documents and step times")
@@ -46,12 +50,16 @@ MEMORY = ("memory before the first schema", "memory after the last, with all doc
 def main() -> None:
     parser = argparse.ArgumentParser(description="all schemas of MaskBench in one process")
     parser.add_argument("library", choices=("tokenfst", "llguidance"))
-    parser.add_argument("--order", choices=("schema", "any"), default="schema", help="of members; ours only")
-    parser.add_argument("--schemas", type=int, help="so many of them, the same every time")
-    parser.add_argument("--max-new-tokens", type=int, help="ours are told; longer documents are left out")
+    parser.add_argument(
+        "--order", choices=("schema", "any"), default="schema", help="order of members; tokenfst only"
+    )
+    parser.add_argument("--schemas", type=int, help="number of schemas, a sample that is the same every time")
+    parser.add_argument(
+        "--max-new-tokens", type=int, help="limit of tokens, for tokenfst only; longer documents are left out"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmark-maskbench.jsonl")
     parser.add_argument(
-        "--save", action="store_true", help="write the figures to docs/data/maskbench.json, too"
+        "--save", action="store_true", help="also write the figures to docs/data/maskbench.json"
     )
     given = parser.parse_args()
     vocabulary, encode = tokenfst.load_vocabulary(TEKKEN), encoder(TEKKEN)
@@ -67,7 +75,7 @@ def main() -> None:
     lines = lines_of(DATA, given.schemas)
     library.walk(library.compile_schema(WARM_UP)).fill()
     gc.collect()
-    gc.freeze()  # what was imported is no part of what is measured
+    gc.freeze()  # collections need not look at what was imported
     given.out.parent.mkdir(parents=True, exist_ok=True)
     pauses, memory = full_collections(), resident()
     records = []
@@ -101,7 +109,7 @@ def save(
     pauses: list[int],
     memory: tuple[int, int],
 ) -> None:
-    """Write the figures as one column of the table in docs/benchmarks.md."""
+    """Write the figures to docs/data, as one column of a table in docs/benchmarks.md."""
     limit = given.max_new_tokens
     who = given.library
     if who == "tokenfst":
@@ -128,7 +136,7 @@ def save(
 
 
 def full_collections() -> list[int]:
-    """The CPU time of each full collection of Python's from now on, as they come."""
+    """A list that grows by the CPU time (ns) of each full garbage collection of Python from now on."""
     pauses: list[int] = []
     begin = 0
 
@@ -145,18 +153,18 @@ def full_collections() -> list[int]:
 
 
 def resident() -> int:
-    """The bytes of memory that this process has now."""
+    """The resident memory of this process, in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def fitting(tests: list[dict[str, Any]], encode: Any, most: int) -> list[dict[str, Any]]:
-    """The documents of at most so many tokens."""
+    """The documents of at most ``most`` tokens."""
     return [test for test in tests if len(encode(json.dumps(test["data"], ensure_ascii=False))) < most]
 
 
 def limited(automaton: Any, size: int, most: int) -> Walk:
-    """A walk within a limit of new tokens, which each restart sets anew."""
+    """A walk with at most ``most`` new tokens; each restart begins with the whole limit."""
     matcher = automaton.matcher(max_new_tokens=most)
     bitmask = tokenfst.allocate_token_bitmask(1, size)
 
@@ -168,7 +176,9 @@ def limited(automaton: Any, size: int, most: int) -> Walk:
 
 
 def judged(library: Any, row: dict[str, Any], encode: Any, end: int, file: Any) -> dict[str, Any]:
-    """A schema's first mask, its documents' masks, and how many documents it was wrong about."""
+    """One schema: the times of its first mask and of its documents' steps, and the number of documents about which the
+    library is wrong. Writes them to ``file`` as a line of JSON, without the steps.
+    """
     made: dict[str, Any] = {"id": row["id"], "steps": array("q"), "wrong": 0}
     begin = process_time_ns()
     try:
@@ -192,7 +202,7 @@ def judged(library: Any, row: dict[str, Any], encode: Any, end: int, file: Any) 
 
 
 def led(walk: Walk, tokens: list[int], steps: array[int]) -> bool:
-    """Whether all tokens are allowed one after the other."""
+    """Whether all tokens are allowed, one after the other; appends the time (ns) of each step to ``steps``."""
     for token in tokens:
         allowed, time = stepped(walk, token)
         steps.append(time)
@@ -204,8 +214,8 @@ def led(walk: Walk, tokens: list[int], steps: array[int]) -> bool:
 
 
 def stepped(walk: Walk, token: int) -> tuple[bool, int]:
-    """Whether the mask allows a token, which is then accepted, and what the two calls take (ns): the look at the mask
-    between them, which is numpy's, is left out.
+    """Fill a mask and, if it allows the token, accept it. Returns whether the token was allowed and accepted, and the
+    time of the two calls (ns) without numpy's look into the mask.
     """
     cpu, clock = thread_time_ns(), perf_counter_ns()
     walk.fill()
@@ -220,13 +230,13 @@ def stepped(walk: Walk, token: int) -> tuple[bool, int]:
 
 
 def percentiles(values: list[int]) -> list[int]:
-    """Those of ``PARTS``."""
+    """The percentiles ``PARTS`` of the values; each is one of the values."""
     ordered = sorted(values)
     return [ordered[min(len(ordered) - 1, int(len(ordered) * part))] for part in PARTS]
 
 
 def shown(values: list[int], unit: float) -> str:
-    """Percentiles that were measured, never between two."""
+    """The percentiles as text, divided by ``unit``."""
     parts = [value / unit for value in percentiles(values)]
     return " ".join(
         f"p{100 * part:g} {value:.3g}," if part < 1 else f"max {value:.3g};"

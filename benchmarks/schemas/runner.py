@@ -1,12 +1,12 @@
 """One library over many JSON schemas, in a process of its own that may be killed.
 
-A library is asked for one schema at a time, over a pipe. It compiles the schema, makes the first mask, and is then led
-along each document of the schema, token by token; what it answers is a ``Record``. A schema that takes longer than
-``LIMIT`` seconds, or that ends the process, is a record too, and the next one goes to a new process.
+The library gets one schema at a time, over a pipe. It compiles the schema, makes the first mask, and walks along each
+document of the schema, token by token. The answer is a ``Record``. A schema that takes longer than ``LIMIT`` seconds,
+or that ends the process, has a record too, and the next schema goes to a new process.
 
-Memory is the highest resident size while a schema was compiled and walked, less what was resident before it (Linux
-only). Before each schema garbage is collected and freed pages go back to the system, so that one schema does not hide
-after what an earlier one left.
+Memory is the highest resident size while a schema is compiled and walked, minus the resident size before it (Linux
+only). Before each schema, garbage is collected and freed pages go back to the system, so that memory left by an
+earlier schema does not hide the growth.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from reference.json.json_schema_order import ordered
 LIMIT = 20.0
 """Seconds of processor time for one schema and all of its documents."""
 WAITED = 10
-"""So many times the limit passes by the clock before a process is ended that uses no processor time."""
+"""A process is also ended after this many times the limit by the clock, even if it uses no processor time."""
 LOOKED = 0.1
-"""Seconds between two looks at the processor time of a process."""
+"""The seconds between two readings of the processor time of a process."""
 START_LIMIT = 120.0
-"""Seconds of processor time until a process is ready."""
+"""The seconds of processor time in which a process must be ready."""
 ORDER_LIMIT, ORDER_PROBES, ORDER_SECONDS = 60.0, 1_000, 15.0
-"""Bounds of the search for an accepted order: seconds for a schema, attempts and seconds for a document."""
+"""The bounds of the search for an accepted order: seconds for a schema; attempts and seconds for a document."""
 MEMORY_LIMIT = 8 << 30
-"""Address space of a process."""
+"""The address space of a process, in bytes."""
 WARM_UP = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "number"}}}
 
 
@@ -53,13 +53,19 @@ WARM_UP = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type
 class Record:
     """What a library did with one schema.
 
-    ``first_mask``: seconds from the schema to the first mask; None if there is none; ``first_mask_cpu``: the same in
-    seconds of the process, which other work on the computer does not change. ``steps``: seconds of a mask and
-    an advance, for each token of all documents. ``refused``: why it did not compile. ``trouble``: ``"timeout"``,
-    ``"crash"``, or the error in the midst of a walk, or of compiling where it is no answer about the schema. Then
-    numbers of documents: invalid ones that were accepted; valid ones that were rejected, but are accepted with their
-    members in another order; other valid ones that were rejected. ``moved``: for each of the former, where an order
-    that is accepted first differs from the document's.
+    - ``schema``, ``who``: the names of the schema and of the library.
+    - ``first_mask``: seconds by the clock from the schema to the first mask; None if there is none.
+    - ``steps``: seconds of a mask and an advance, for each token of all documents.
+    - ``refused``: the message if the schema did not compile; else empty.
+    - ``trouble``: ``"timeout"``, ``"crash"``, an error in the middle of a walk, or an error of compilation that says
+      nothing about the schema; else empty.
+    - ``accepts_invalid``, ``other_order``, ``rejects_valid``: the indices of documents that are invalid and were
+      accepted; that are valid and were rejected, but are accepted with their members in another order; and that are
+      valid and were rejected for another reason.
+    - ``moved``: for each document of ``other_order``, the place where an accepted order first differs from the
+      document's.
+    - ``memory``: bytes; None if the system does not tell. ``first_mask_cpu``: like ``first_mask``, in seconds of
+      processor time, which other work on the computer does not change.
     """
 
     schema: str
@@ -83,9 +89,11 @@ class Record:
 
 
 class Runner:
-    """A library in a process of its own, over the vocabulary ``source``. Close it, or use it with ``with``.
+    """A library in a process of its own, over the vocabulary ``source``. Call ``close``, or use it in a ``with``
+    statement.
 
-    ``settings``: arguments of the library's class in ``LIBRARIES``.
+    ``limit``: seconds of processor time for each row. ``settings``: arguments of the library's class in
+    ``LIBRARIES``.
     """
 
     def __init__(self, who: str, source: str, limit: float = LIMIT, **settings: Any) -> None:
@@ -94,8 +102,9 @@ class Runner:
         self._pipe: Connection | None = None
 
     def run(self, row: dict[str, Any]) -> Record:
-        """The record of ``{"id", "schema", "tests": [{"valid", "data"}, ...]}``; in place of ``schema`` there may be
-        ``regex``, or ``lark`` and ``ebnf``, and in place of ``data``, which is written as JSON, the ``text`` itself.
+        """The record of a row, ``{"id", "schema", "tests": [{"valid", "data"}, ...]}``. In place of ``schema`` a row
+        may have ``regex``, or ``lark`` and ``ebnf``. In place of ``data``, which is written as JSON, a test may have
+        its ``text``.
         """
         pipe = self._pipe or self._start()
         lost = Record(row["id"], self.who)
@@ -115,8 +124,8 @@ class Runner:
         return lost
 
     def ask(self, question: str, *arguments: Any) -> Any:
-        """What ``mask_by_mask`` answers about the constraint of the last row; None: it did not compile, or the process
-        did not answer in time, and is ended.
+        """The answer of ``mask_by_mask.ANSWERS[question]`` for the constraint of the last row. None if the constraint
+        did not compile, or if the process did not answer in time; then the process is ended.
         """
         if self._pipe is None:
             return None
@@ -170,7 +179,7 @@ class Runner:
 
 
 def _processor_time(process: int) -> float | None:
-    """Seconds of processor time that a process has used; None where /proc does not tell."""
+    """The seconds of processor time that a process has used; None if the system has no /proc."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -187,7 +196,7 @@ def _serve(who: str, source: str, pipe: Connection, settings: dict[str, Any]) ->
     encode, end = encoder(source), vocabulary.eos_token_ids[0]
     library = LIBRARIES[who](vocabulary, encode, **settings)
     overhead = clock_overhead()
-    with suppress(Exception):  # the first schema that counts says what is wrong
+    with suppress(Exception):  # the first schema that counts shows what is wrong
         library.walk(library.compile_schema(WARM_UP)).fill()
     gc.freeze()
     pipe.send("ready")
@@ -198,7 +207,7 @@ def _serve(who: str, source: str, pipe: Connection, settings: dict[str, Any]) ->
             question, *arguments = row
             try:
                 pipe.send(None if walk is None else ANSWERS[question](walk, *arguments))
-            except Exception:  # the library's own, about a walk that it stopped
+            except Exception:  # any type: an error about a walk that the library stopped
                 pipe.send(None)
             continue
         made, walk = measured(library, row, encode, end, overhead)
@@ -209,7 +218,9 @@ def _serve(who: str, source: str, pipe: Connection, settings: dict[str, Any]) ->
 
 
 def encoder(source: str) -> Encode:
-    """Text to tokens as the tokenizer itself does it, so that documents are cut up as a model would."""
+    """A function from text to tokens by the tokenizer itself, so that documents have the tokens that a model would
+    see.
+    """
     import mistral_common
     from mistral_common.tokens.tokenizers import tekken
 
@@ -221,7 +232,7 @@ def encoder(source: str) -> Encode:
 
 
 def compiled(library: Any, row: dict[str, Any]) -> Any:
-    """The constraint of a row."""
+    """The compiled constraint of a row."""
     if "schema" in row:
         return library.compile_schema(row["schema"])
     return (
@@ -230,14 +241,16 @@ def compiled(library: Any, row: dict[str, Any]) -> Any:
 
 
 def text_of(test: dict[str, Any]) -> str:
-    """A document as text."""
+    """A test's document as text."""
     return str(test["text"]) if "text" in test else json.dumps(test["data"], ensure_ascii=False)
 
 
 def measured(
     library: Any, row: dict[str, Any], encode: Encode, end: int, overhead: float
 ) -> tuple[Record, Walk | None]:
-    """One schema: compiled, walked along all of its documents, and judged; with the walk, if it compiled."""
+    """Compile one schema, walk along all of its documents, and judge it. Also returns the walk, if the schema
+    compiled.
+    """
     made = Record(row["id"], library.name)
     documents = [encode(text_of(test)) for test in row["tests"]]
     with quiet():
@@ -270,15 +283,15 @@ def measured(
 
 
 def explain(made: Record, walk: Walk, row: dict[str, Any], encode: Encode, end: int) -> None:
-    """Move the documents that are accepted in another order of members to ``other_order``.
+    """Move the documents that are accepted in another order of members from ``rejects_valid`` to ``other_order``.
 
-    The order of the schema's ``properties`` is tried first, with the names that branches list and without: a search
-    alone is lost where members are many.
+    The order of the schema's ``properties`` is tried first, with the names that branches list and without them, because
+    a search alone does not end where there are many members.
     """
     schema = row["schema"]
     for number in tuple(made.rejects_valid):
         data = [row["tests"][number]["data"]]
-        with suppress(Exception):  # the tests' twin reads neither every draft nor schemas that are none
+        with suppress(Exception):  # the tests' twin does not read every draft, nor invalid schemas
             data = [ordered(data[0], [schema], schema, branches=branches) for branches in (True, False)]
         if (text := accepted_order(walk, data, encode, end)) is not None:
             made.rejects_valid.remove(number)
@@ -289,7 +302,9 @@ def explain(made: Record, walk: Walk, row: dict[str, Any], encode: Encode, end: 
 
 
 def first_moved(given: Any, accepted: Any, pointer: str = "") -> str | None:
-    """Where two values first have their members in another order, and which come there."""
+    """The first place at which two values have their members in different orders, as text: the pointer and the two
+    names; None if there is none.
+    """
     if isinstance(given, dict):
         for before, after in zip(given, accepted, strict=True):
             if before != after:
@@ -304,7 +319,7 @@ def first_moved(given: Any, accepted: Any, pointer: str = "") -> str | None:
 
 
 def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> bool:
-    """Whether all tokens are allowed, one after the other; appends the seconds of each step."""
+    """Whether all tokens are allowed, one after the other. Appends the seconds of each step to ``steps``."""
     fill, accept, bitmask = walk.fill, walk.accept, walk.bitmask
     for token in tokens:
         begin = perf_counter_ns()
@@ -326,11 +341,12 @@ def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> 
 
 
 def accepted_order(walk: Walk, values: list[Any], encode: Encode, end: int) -> str | None:  # noqa: C901  # three functions that call each other
-    """The document with the members of its objects in an order that is accepted, if one is found.
+    """The text of a document with the members of its objects in an order that is accepted; None if none is found.
 
-    The orders in which it is given come first, as a whole: a long document has more members than the search may try.
-    Then a search with backtracking from the first of them: members are tried one after the other after what was
-    accepted so far. It gives up after ``ORDER_PROBES`` attempts or ``ORDER_SECONDS``.
+    ``values``: the document in several orders. Each is tried as a whole first, because a long document has more
+    members than the search may try. Then the search begins with the first of them and backtracks: after the text
+    accepted so far, it tries the remaining members one after the other. It gives up after ``ORDER_PROBES`` attempts
+    or ``ORDER_SECONDS``.
     """
     left, until = ORDER_PROBES, monotonic() + ORDER_SECONDS
 
@@ -385,7 +401,7 @@ _PROCESS = Path("/proc/self")
 
 
 def _memory_before() -> int | None:
-    """Resident bytes, after what is free was given back; the peak starts anew from here."""
+    """The resident bytes after free memory has gone back to the system. The peak counts from here on."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
         (_PROCESS / "clear_refs").write_text("5")

@@ -1,9 +1,9 @@
-"""JSON Schema beside llguidance and xgrammar: real schemas, with documents that are valid and that are not.
+"""JSON Schema beside llguidance and xgrammar: real schemas, with valid and invalid documents.
 
-The schemas are a development split of MaskBench (``../shared/maskbench``). All libraries get one schema after the
-other, in turns, so that what else happens on the computer meets them alike; each runs in a process of its own
-(``runner``). All records are written to a file, one JSON object a line, with the reasons of all refusals and
-the documents that were judged wrongly.
+The schemas are a development split of MaskBench (``../shared/maskbench``). The libraries take turns: each schema goes
+to all of them before the next one, so that other work on the computer affects them alike. Each library runs in a
+process of its own (``runner``). All records are written to a file, one JSON object on each line, with the reasons of
+all refusals and the numbers of the documents that were judged wrongly.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PEERS = ("llguidance", "xgrammar")
 
 
 def schemas(world: World, count: int | None = SAMPLE, records: Path = RECORDS) -> Iterator[Figure]:
-    """Verdicts, times and memory over ``count`` schemas (None: all of them)."""
+    """The verdicts, times and memory of all libraries over ``count`` schemas (None: all of them)."""
     if not DATA.is_file():
         yield Figure("JSON schemas", OURS, None, note="the schemas are not beside the repository")
         return
@@ -52,12 +52,12 @@ def schemas(world: World, count: int | None = SAMPLE, records: Path = RECORDS) -
 
 
 def sample_of(data: Path, count: int | None) -> list[dict[str, Any]]:
-    """The same sample every time, in an order that is the same for every size."""
+    """The first ``count`` rows in a random order that is the same every time; None: all rows."""
     return [json.loads(line) for line in lines_of(data, count)]
 
 
 def lines_of(data: Path, count: int | None) -> list[bytes]:
-    """The JSON texts of that sample, which take less memory than what they hold."""
+    """The same sample as JSON texts, which take less memory than the rows."""
     with gzip.open(data) as file:
         lines = list(file)
     random.Random(SEED).shuffle(lines)
@@ -65,7 +65,7 @@ def lines_of(data: Path, count: int | None) -> list[bytes]:
 
 
 def figures(found: dict[str, list[Record]], note: str = "") -> Iterator[Figure]:
-    """What the records of the libraries come to."""
+    """The figures of the libraries' records."""
     number = len(next(iter(found.values())))
     yield from _verdicts(found, number, note)
     yield from _times(found, number)
@@ -125,7 +125,7 @@ def _times(found: dict[str, list[Record]], number: int) -> Iterator[Figure]:
 def _summaries(
     what: str, seconds: dict[str, list[float]], names: dict[str, float | None]
 ) -> Iterator[Figure]:
-    """One figure for each summary and library; the ratio that llguidance is to have at least comes with its name."""
+    """One figure for each summary and library. ``names`` maps each summary to the target for llguidance's ratio."""
     for name, ratio in names.items():
         for who, values in seconds.items():
             if values:
@@ -139,7 +139,9 @@ def _summaries(
 
 
 def summary(name: str, values: Sequence[float]) -> float:
-    """``"mean"``, ``"max"``, or a percentile such as ``"p99.9"``: a value that was measured, never one between two."""
+    """A summary by its name: ``"mean"``, ``"max"``, or a percentile such as ``"p99.9"``, which is always one of the
+    values.
+    """
     if name == "mean":
         return fmean(values)
     share = 1.0 if name == "max" else float(name.removeprefix("p")) / 100

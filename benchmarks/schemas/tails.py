@@ -1,12 +1,13 @@
-"""Where the high percentiles of mask + advance come from: every step of MaskBench documents by its cause.
+"""The causes of the high percentiles of mask + advance, over the steps of MaskBench's documents.
 
     python -m benchmarks.schemas.tails --schemas 400 --order any
     python -m benchmarks.schemas.tails --schemas 400 --masks masks.jsonl
 
-A step is a mask and the advance by the document's next token, timed as `maskbench` does. Its cause is where the
-token begins in the document (in a string, after a name's quotation mark, ...), and what the step made: nothing (the
-mask was known), a mask, fragments, states. Causes are ranked by the time that their steps take beyond p99, and beyond
-p99.9. `--masks` writes a digest of every schema's masks instead: two builds are equal where the files are.
+A step is a mask and the advance by the document's next token, timed as `maskbench` does. A cause has two parts: the
+place at which the token begins in the document (in a string, after a name's quotation mark, ...), and what the step
+made: nothing (the mask was known), a mask, fragments, states. Causes are ranked by the time of their steps beyond
+p99, and beyond p99.9. `--masks` writes a digest of every schema's masks instead; if two builds write equal files,
+their masks are equal.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from benchmarks.schemas.runner import WARM_UP, encoder
 from benchmarks.schemas.schemas import sample_of
 
 SHOWN = 14
-"""Causes, and single steps, that are printed."""
+"""The number of causes, and of single steps, that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step took (ns), and what it was of."""
+    """One step: its time (ns), its cause, and its place."""
 
     time: int
     cause: str
@@ -44,11 +45,13 @@ class Step:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="the slowest steps of MaskBench by cause")
-    parser.add_argument("--order", choices=("schema", "any"), default="any", help="of members")
-    parser.add_argument("--schemas", type=int, default=400, help="so many of them, the same every time")
-    parser.add_argument("--skip", type=int, default=0, help="leave out so many of the first")
-    parser.add_argument("--masks", type=Path, help="write digests of masks there, and time nothing")
+    parser = argparse.ArgumentParser(description="the slowest steps over MaskBench, by cause")
+    parser.add_argument("--order", choices=("schema", "any"), default="any", help="order of members")
+    parser.add_argument(
+        "--schemas", type=int, default=400, help="number of schemas, a sample that is the same every time"
+    )
+    parser.add_argument("--skip", type=int, default=0, help="number of schemas to leave out at the beginning")
+    parser.add_argument("--masks", type=Path, help="file for digests of masks; nothing is timed")
     given = parser.parse_args()
     vocabulary, encode = tokenfst.load_vocabulary(TEKKEN), encoder(TEKKEN)
     library = LIBRARIES["tokenfst"](vocabulary, encode)
@@ -86,7 +89,7 @@ def main() -> None:
 
 
 def led(walk: Walk, tokens: list[int], digest: Any) -> None:
-    """All masks of one document go into a digest, up to the first token that is not allowed."""
+    """Add the masks along one document to a digest, up to the first token that is not allowed."""
     for token in tokens:
         walk.fill()
         digest.update(walk.bitmask.tobytes())
@@ -123,7 +126,7 @@ def taken(
 
 
 def places_of(text: bytes) -> Iterator[str]:
-    """For each byte of a JSON document, what stands before it."""
+    """For each byte of a JSON document, a name for the text before it, such as "in string"."""
     inside, names, name, escaped, before = False, [], False, False, "start"
     for byte in text:
         yield before
@@ -159,7 +162,7 @@ def places_of(text: bytes) -> Iterator[str]:
 
 
 def report(steps: list[Step]) -> None:
-    """Percentiles, and causes by their share of the time beyond p99 and p99.9."""
+    """Print percentiles, and the causes by their share of the time beyond p99 and p99.9."""
     times = sorted(step.time for step in steps)
     print(
         f"mask + advance, µs: mean {sum(times) / len(times) / 1e3:.2f},",
