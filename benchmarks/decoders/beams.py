@@ -1,8 +1,8 @@
-"""Automata-guided beam search beside transformers' own beam search: a step, at 4 to 128 beams.
+"""Automata-guided beam search beside transformers' own beam search: the time of a step, with 4 to 128 beams.
 
-The model is a small one with random weights, so that what is not the model counts; its vocabulary is the first 8,192
-tokens of Tekken. Both searches go all of 24 steps, since neither may end early, and their runs take turns: a figure is
-the processor time of a whole search, the prompt included, divided by the calls of the model.
+The model is small and has random weights, so most of the time is that of the search. Its vocabulary is the first 8,192
+tokens of Tekken. No search may end before 24 steps. The runs of the searches take turns. A figure is the processor time
+of a whole search, the prompt included, divided by the number of calls of the model.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ STEPS, RUNS = 24, 5
 WIDTH, END = 8_192, 2
 PATTERN = ".*cat.*dog.*run.*"
 OVERHEAD = 1.15
-"""What a step may cost more than that of transformers."""
+"""The target for the time of a step, as a multiple of transformers' time."""
 
 
 def beams(world: World) -> Iterator[Figure]:
-    """The pushed search, the search without push, and transformers' unconstrained one."""
+    """The search with its bonus for tokens towards acceptance, the search without it, and transformers' unconstrained
+    search.
+    """
     if version("torch") is None or version("transformers") is None:
         return
     import torch

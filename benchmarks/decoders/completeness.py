@@ -1,8 +1,8 @@
 """How many texts are complete when the tokens run out.
 
-A stand-in for a model draws the logits of each step at random; the largest that the mask allows is taken, for at most
-``TOKENS`` tokens. A text counts as complete if the pattern matches it, all of it, then. Ours is told the bound
-(``matcher(max_new_tokens=...)``); the others have no call that takes one.
+A stand-in for a model draws the logits of each step at random. The allowed token with the largest logit is taken, for
+at most ``TOKENS`` tokens. A text counts as complete if the pattern then matches all of it. tokenfst gets the limit
+(``matcher(max_new_tokens=...)``); the other libraries have no parameter for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOKENS, TEXTS, SEED = 32, 50, 7
 
 
 def completeness(world: World) -> Iterator[Figure]:
-    """Complete texts of ``TEXTS``, for each library."""
+    """The number of complete texts among ``TEXTS``, for each library."""
     what = f"texts of an object with a string, complete within {TOKENS} tokens, of {TEXTS}"
     matcher = world.ours.compile(PATTERN).matcher(max_new_tokens=TOKENS)
     bitmask = tokenfst.allocate_token_bitmask(1, len(world.vocabulary))
@@ -38,7 +38,7 @@ def completeness(world: World) -> Iterator[Figure]:
 
 
 def _complete(walk: Walk, vocabulary: Vocabulary) -> int:
-    """How many texts are complete after the tokens."""
+    """The number of texts that are complete when they end, or after ``TOKENS`` tokens."""
     rng = np.random.default_rng(SEED)
     found = 0
     for _ in range(TEXTS):

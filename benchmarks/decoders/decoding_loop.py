@@ -1,4 +1,6 @@
-"""Whole decodings by the small model of examples/: what a constraint costs a token, what can be saved."""
+"""Whole decodings by the small model of examples/: the cost of a constraint for each token, and what jump-forward and
+speculation save.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ WAYS: tuple[Literal["canonical"] | bool, ...] = (False, True, "canonical")
 
 
 def decoding(world: World) -> Iterator[Figure]:
-    """Constrained against the same loop without a constraint, then with jump-forward."""
+    """The loop with a constraint and without one, then jump-forward, speculation and the probabilities of labels."""
     import torch
 
     torch.set_num_threads(1)
@@ -67,7 +69,9 @@ def decoding(world: World) -> Iterator[Figure]:
 def per_token(
     model: Any, prompts: list[list[int]], automaton: tokenfst.TokenAutomaton, what: str
 ) -> Iterator[Figure]:
-    """The two loops take turns, so that both see the same neighbours on the computer."""
+    """The time for a token with and without the constraint. The two loops take turns, so that other work on the
+    computer affects both alike.
+    """
     found = tokenfst.generate(model, prompts, automaton, max_new_tokens=MOST, jump_forward=False)
     constrained = partial(
         tokenfst.generate, model, prompts, automaton, max_new_tokens=MOST, jump_forward=False
@@ -83,7 +87,7 @@ def per_token(
 
 
 def jumps(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
-    """A text by each way to treat what has no alternative."""
+    """One text for each value of ``jump_forward``: its time, its calls of the model, and its tokens."""
     calls = [
         partial(tokenfst.generate, model, [prompt], automaton, max_new_tokens=MOST, jump_forward=how)
         for how in WAYS
@@ -97,7 +101,9 @@ def jumps(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> 
 
 
 def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
-    """The same, many texts drawn in one batch: how many are cut as the tokenizer cuts them."""
+    """Many texts drawn in one batch, for each value of ``jump_forward``; counts those whose tokens are the
+    tokenizer's.
+    """
     import torch
 
     encode = byte_pair_tokenizer(automaton.vocabulary).encode
@@ -123,7 +129,7 @@ def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> 
 
 
 def speculation(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
-    """Drafts copied from what is there already, against the plain loop."""
+    """Speculation with drafts copied from the prompt and the text so far, beside the plain loop."""
     most = 3 * MOST
     draft = tokenfst.PromptLookup(ngram=2, length=8)
     ours = partial(tokenfst.speculative_generate, model, draft, prompt, automaton, max_new_tokens=most)
@@ -142,7 +148,7 @@ def speculation(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomato
 
 
 def labels(model: Any, prompt: list[int], vocabulary: tokenfst.Vocabulary) -> Iterator[Figure]:
-    """The probabilities of some hundred labels: their trie in one pass, or a row for each."""
+    """The probabilities of a set of labels: by their trie in one pass, or with a row for each label."""
     import torch
 
     rng = random.Random(0)
@@ -172,13 +178,14 @@ def labels(model: Any, prompt: list[int], vocabulary: tokenfst.Vocabulary) -> It
 
 
 def dict_of(names: list[str], sequences: list[list[int]]) -> Callable[[bytes], list[int]]:
-    """The tokenizer, without its time."""
+    """A function that looks tokens up, in place of the tokenizer, so that the tokenizer's time is not measured."""
     return dict(zip([name.encode() for name in names], sequences, strict=True)).__getitem__
 
 
 def take_turns(*functions: Callable[[], object], runs: int = RUNS) -> list[list[float]]:
-    """Seconds of processor time of each function, the functions one after the other in every round. One round first
-    that is not timed. Nothing here waits, and other work on the computer changes the clock more than a constraint does.
+    """The seconds of processor time of each function, one list for each. In every round the functions run one after the
+    other; the first round is not timed. Processor time is right here, because the functions never wait, and other work
+    on the computer changes the clock more than a constraint does.
     """
     seconds: list[list[float]] = [[] for _ in functions]
     with quiet():
@@ -192,7 +199,7 @@ def take_turns(*functions: Callable[[], object], runs: int = RUNS) -> list[list[
 
 
 def unconstrained(model: Any, prompts: list[list[int]], calls: int) -> list[list[int]]:
-    """``generate`` without all that the constraint needs: the best token each time."""
+    """The loop of ``generate`` without a constraint; each step takes the token with the largest logit."""
     import torch
 
     from tokenfst.decoding.models.language_model import as_language_model

@@ -1,9 +1,8 @@
-"""Particles: what sequential Monte Carlo costs beside plain samples, and a step of the circuit product.
+"""Particles: the cost of sequential Monte Carlo beside plain samples, and of a step of the circuit product.
 
-The model is a transformers GPT-2 of random weights over 8,192 tokens (single bytes, and the first ones of Tekken), so
-the constraint allows what a real one would, and no download is needed. Every run draws from the same generator. All
-texts are lower-case words: the end token is allowed nearly always and almost never drawn, so that every run has all of
-its steps.
+The model is transformers' GPT-2 with random weights over 8,192 tokens (single bytes, and the first tokens of Tekken).
+So the masks are realistic, and no download is needed. Every run begins with the same seed. All texts are lower-case
+words. The end token is allowed at nearly every step and almost never drawn, so every run has all of its steps.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from tokenfst import Vocabulary, compile, regex
 TOKENS, SIZE, PARTICLES, HIDDEN = 48, 8_192, 16, 1_024
 PATTERN = "[a-z]+( [a-z]+)*[.]?"
 OVERHEAD = 1.3
-"""What SMC may cost in multiples of plain samples."""
+"""The target for the time of SMC, as a multiple of the time of plain samples."""
 
 
 def small_vocabulary(world: World) -> Vocabulary:
-    """Every single byte, the first tokens of Tekken that are none, and an end token."""
+    """A vocabulary of every single byte, the first tokens of Tekken that are longer, and an end token."""
     single = [bytes([byte]) for byte in range(256)]
     longer = [token for token in world.vocabulary.tokens if len(token) > 1]
     return Vocabulary([*single, *longer[: SIZE - 257], b""], SIZE - 1)
@@ -86,7 +85,7 @@ def particles(world: World) -> Iterator[Figure]:
         ),
         "plain samples of the same model": plain,
     }
-    # In turn: what else the computer does falls on all alike.
+    # They take turns, so that other work on the computer affects all alike.
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(7):
         for name, call in calls.items():

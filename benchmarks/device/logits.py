@@ -1,8 +1,8 @@
 """Applying a bitmask to logits on the CPU: ours, xgrammar's kernel, and torch's ``masked_fill_``.
 
-Each call masks logits that were just written, in the same memory for every library: at an address that 64
-divides, as torch allocates, and once as numpy allocates large arrays, 16 bytes further. ``masked_fill_`` is
-given its mask as booleans already, which nobody has at hand: the unpacking is left out in its favour.
+Each call masks logits that were just written, in the same memory for every library. Its address is a multiple of 64,
+as torch allocates; in one figure it is 16 bytes further, as numpy allocates large arrays. ``masked_fill_`` gets its
+mask as booleans. No decoder has them, but the time to unpack a bitmask is left out in favour of ``masked_fill_``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.measuring.measure import OURS, Figure, figure, sample
 
 WIDTH = 131_072
 BLOCK = 4_096
-"""Logits are written from this many values over and over, so that writing them leaves the caches to them."""
+"""Logits are written by copying this many values repeatedly, so that the source takes little of the caches."""
 
 DENSITIES = (0.001, 0.01, 0.1, 0.5, 0.9, 0.999, 1.0)
 
@@ -55,7 +55,7 @@ def _masking(
 
 
 def _allocate(rows: int, offset: int) -> Any:
-    """Logits that begin ``offset`` bytes after an address that 4,096 divides."""
+    """Logits that begin ``offset`` bytes after an address that is a multiple of 4,096."""
     memory = np.empty(rows * WIDTH * 4 + 8192, np.uint8)
     begin = -memory.ctypes.data % 4096 + offset
     return memory[begin : begin + rows * WIDTH * 4].view(np.float32).reshape(rows, WIDTH)

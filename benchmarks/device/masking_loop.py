@@ -1,9 +1,10 @@
-"""The masking loop on a device: on a GPU by CUDA events, where there is one, else through Python on the CPU.
+"""The masking loop on a device: on a GPU, timed by CUDA events; without a GPU, on the CPU through Python.
 
-``python benchmarks/run.py --only device``. Logits are as wide as Tekken. On a GPU: masking and advancing for batches
-of 1 to 4,096 rows, as one CUDA graph each; beside it xgrammar's way (masks filled on the CPU, copied, applied by its
-kernel), its kernel alone, and the bound: what writing as many bytes takes there. Then whole steps of a small model,
-constrained and not, where any wait for the device is an error.
+``python benchmarks/run.py --only device``. Logits are as wide as Tekken's vocabulary. On a GPU it measures masks and
+advances for batches of 1 to 4,096 rows, in one CUDA graph each. Beside them it measures xgrammar's way (masks filled
+on the CPU, copied, applied by its kernel), xgrammar's kernel alone, and a lower bound, which is the time to write as
+many bytes. Then come whole steps of a small model, with and without a constraint, in which any wait for the device is
+an error.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from benchmarks.measuring.measure import OURS, Figure, figure, sample
 
 BATCHES = (1, 64, 1024, 4096)
 CALLS = 20
-"""Calls in one CUDA graph."""
+"""The number of calls in one CUDA graph."""
 
 
 def device(world: World) -> Iterator[Figure]:
-    """All figures of the computer that this runs on."""
+    """All figures that this computer can measure."""
     if version("torch") is None:
         yield Figure("masking loop on a device", OURS, None, note="needs torch, which is not installed")
         return
@@ -42,7 +43,7 @@ def device(world: World) -> Iterator[Figure]:
 
 
 def resident(world: World, where: str = "cpu", **options: Any) -> Any:
-    """Digits, a JSON string and an object of 20 properties."""
+    """A device automaton of three constraints: digits, a JSON string and an object of 20 properties."""
     from tokenfst.decoding.device.automata.automaton import DeviceAutomaton
 
     texts = (patterns.DIGITS, patterns.STRING, patterns.object_with_20_properties())
@@ -50,7 +51,9 @@ def resident(world: World, where: str = "cpu", **options: Any) -> Any:
 
 
 def states_in(world: World, automaton: Any, torch: Any, what: str, rows: int) -> tuple[Any, Any]:
-    """States of so many rows, and a token that each may take: in numbers, in strings, or anywhere in objects."""
+    """The states of ``rows`` rows, and a token that each of them allows. ``what`` names the place of the states:
+    "digits", a JSON string, or "objects" for states anywhere in an object.
+    """
     device = automaton.device
     if what != "objects":
         index, head, token = (0, b"", b"1") if what == "digits" else (1, b'"', b" the")
@@ -78,7 +81,7 @@ def states_in(world: World, automaton: Any, torch: Any, what: str, rows: int) ->
 
 
 def on_cpu(world: World, torch: Any) -> Iterator[Figure]:
-    """Through Python, one thread."""
+    """The figures of calls from Python in one thread."""
     automaton = resident(world)
     rows, width = 64, len(world.vocabulary)
     block = torch.randn(4096)
@@ -112,7 +115,7 @@ def on_cpu(world: World, torch: Any) -> Iterator[Figure]:
 def on_gpu(
     world: World, torch: Any, where: str = "cuda", batches: Sequence[int] = BATCHES
 ) -> Iterator[Figure]:
-    """bf16 logits, by CUDA events. Tests name another device, and stand in for ``torch.cuda``."""
+    """The figures of bf16 logits, by CUDA events. Tests name another device and replace ``torch.cuda``."""
     automaton = resident(world, where)
     width, note = (
         len(world.vocabulary),
@@ -143,7 +146,7 @@ def on_gpu(
 def xgrammars(
     world: World, torch: Any, automaton: Any, logits: Any, states: Any, name: str
 ) -> Iterator[Figure]:
-    """Masks filled on the CPU and copied; and its kernel alone."""
+    """xgrammar's masks, filled on the CPU and copied; its kernel alone; and our masking without a graph."""
     import xgrammar
 
     rows, size = logits.shape
@@ -171,8 +174,8 @@ def xgrammars(
 
 
 def gpu_seconds(torch: Any, call: Callable[[], object], runs: int = 41, *, graph: bool = True) -> list[float]:
-    """Seconds of one call by CUDA events around ``CALLS`` of them: in a graph, or one after the other, where starting
-    them may take longer than they do.
+    """The seconds of one call, by CUDA events around ``CALLS`` calls: in a CUDA graph, or without one
+    (``graph=False``), where starting the kernels may take longer than the kernels.
     """
 
     def calls() -> None:
@@ -193,7 +196,7 @@ def gpu_seconds(torch: Any, call: Callable[[], object], runs: int = 41, *, graph
 
 
 def captured(torch: Any, call: Callable[[], object]) -> Any:
-    """A CUDA graph of a call, warmed up; a wait for the device in it is an error."""
+    """A CUDA graph of a call, after three calls to warm up. A wait for the device inside of the graph is an error."""
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
         for _ in range(3):
@@ -212,7 +215,7 @@ def captured(torch: Any, call: Callable[[], object]) -> Any:
 def decoding(
     world: World, torch: Any, where: str = "cuda", rows: int = 64, steps: int = 200
 ) -> Iterator[Figure]:
-    """A step of a small model with a static cache, greedy, constrained and not: on a GPU as one CUDA graph."""
+    """A greedy step of a small model with a static cache, with and without a constraint; on a GPU as one CUDA graph."""
     if version("transformers") is None:
         return
     automaton = resident(world, where)
@@ -248,8 +251,8 @@ def gpu_once(torch: Any, call: Callable[[], object]) -> float:
 def model_step(
     world: World, torch: Any, automaton: Any, where: str, rows: int, length: int
 ) -> Callable[[], None]:
-    """A step of a model with random weights, which changes its tensors in place; constrained by ``automaton``, if
-    any.
+    """A function that makes one step of a model with random weights and changes its tensors in place. ``automaton``:
+    the constraint; None: no constraint.
     """
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
 
@@ -284,7 +287,9 @@ def model_step(
 
 
 def layouts(world: World, torch: Any) -> Iterator[Figure]:
-    """A token's bytes through the class table, against one explicit edge for each state and token."""
+    """Two layouts of an automaton: a token's bytes go through the table of byte classes; or each state has an explicit
+    edge for each token.
+    """
     import numpy as np
 
     where = "cuda" if torch.cuda.is_available() else "cpu"
@@ -325,7 +330,7 @@ def _cpu_seconds(torch: Any, call: Callable[[], object]) -> list[float]:
 
 
 def composition(world: World, torch: Any) -> Iterator[Figure]:
-    """The mask of a state never seen, by running the whole vocabulary through the class table."""
+    """The mask of a new state, made by running the whole vocabulary through the table of byte classes."""
     where = "cuda" if torch.cuda.is_available() else "cpu"
     automaton = resident(world, where, token_limits=False)
     timed = gpu_seconds if where == "cuda" else _cpu_seconds
@@ -345,8 +350,10 @@ def composition(world: World, torch: Any) -> Iterator[Figure]:
 
 
 def lazily(world: World, torch: Any) -> Iterator[Figure]:
-    """A greedy step of 64 rows of an object, none of whose states was there before: states that come to the device as
-    they are met, beside matchers whose masks come there. The same logits, so the same texts.
+    """A greedy step of 64 rows over the states of an object, all of which are new.
+
+    ``LazyDeviceAutomaton`` copies states to the device when a text first reaches them; ``DeviceMatchers`` copies the
+    masks of matchers. Both get the same logits, so they write the same texts.
     """
     where, rows, steps = "cuda" if torch.cuda.is_available() else "cpu", 64, 24
     schema = {
@@ -380,7 +387,7 @@ def lazily(world: World, torch: Any) -> Iterator[Figure]:
     ):
         yield figure(name, library, [seconds / steps for seconds in sample(run, runs=5, warm_up=1)])
 
-    # What the host does in a step, without a model's work beside it: the tokens are those of one run.
+    # The host's work in a step, without a model: the tokens come from one run before.
     automaton, tokens = compiled(), []
     matchers = tokenfst.DeviceMatchers([automaton.matcher() for _ in range(rows)], world.vocabulary, where)
     for step in range(steps):

@@ -1,9 +1,11 @@
-"""The masking loop as programs call it, on a GPU: calls from Python, sampled steps, masks composed, whole generations.
+"""The masking loop as programs call it, on a GPU: calls from Python, sampled steps, masks composed, whole
+generations.
 
 ``python benchmarks/run.py --only device`` (``make bench-gpu``), after the figures of ``masking_loop``. Calls from
-Python are timed in a row, not in a CUDA graph: what starting them costs is a part of the figure. Sampled steps are
-those of a ``DeviceSampler`` in a CUDA graph. Generations are transformers' own, of a Llama of 1.5 G random parameters,
-by the clock: unconstrained, with the logits processor, and with ``DeviceGenerate``.
+Python are timed one after the other, without a CUDA graph, so the figures include the time to start them. Sampled
+steps are those of a ``DeviceSampler`` in a CUDA graph. Generations are calls of transformers' ``generate`` with a
+Llama of 1.5 billion random parameters, by the clock: unconstrained, with the logits processor, and with
+``DeviceGenerate``.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from tokenfst.common.plurals import counted
 
 ROWS = 64
 CALLED = {"mask_logits_": 10e-6, "advance": 8e-6, "greedy step": 20e-6, "sampled step": 30e-6}
-"""Seconds asked for one call from Python over ``ROWS`` rows."""
+"""The target in seconds for one call from Python over ``ROWS`` rows."""
 SAMPLED = {64: 12e-6, 1024: 105e-6, 4096: 400e-6}
-"""Rows of a batch, and seconds asked for a sampled step in a CUDA graph; with filters ``FILTERED`` times as many."""
+"""For each batch, by its number of rows, the target in seconds for a sampled step in a CUDA graph. With filters the
+target is ``FILTERED`` times as high."""
 FILTERED = 1.5
 FILTERS = {"top_k": 50, "top_p": 0.95, "min_p": 0.02}
 COMPOSED = 100e-6
-"""Seconds asked for 64 different masks composed on the device."""
+"""The target in seconds for 64 different masks that are composed on the device."""
 SHARE = 1.02
-"""Time asked for a constrained step of a generation, by that of an unconstrained one."""
+"""The target for a constrained step of a generation, as a multiple of the time of an unconstrained step."""
 SIZES = {
     "hidden_size": 2048,
     "intermediate_size": 8192,
@@ -40,11 +43,11 @@ SIZES = {
     "num_key_value_heads": 8,
 }
 PROMPT, NEW = 32, 64
-"""Tokens of a prompt, and of what is generated."""
+"""The number of tokens of a prompt, and of the generated text."""
 
 
 def device(world: World) -> Iterator[Figure]:
-    """Everything about the masking loop that is measured on this computer."""
+    """All figures of the masking loop that this computer can measure."""
     yield from masking_loop.device(world)
     if version("torch") is None:
         return
@@ -58,7 +61,7 @@ def device(world: World) -> Iterator[Figure]:
 
 
 def called(world: World, torch: Any, where: str = "cuda") -> Iterator[Figure]:
-    """Calls from Python, one after the other, of ``ROWS`` rows inside of a JSON string."""
+    """Calls from Python, one after the other, over ``ROWS`` rows inside of a JSON string."""
     automaton = resident(world, where)
     states, tokens = states_in(world, automaton, torch, "strings", ROWS)
     logits = torch.randn((ROWS, len(world.vocabulary)), device=where, dtype=torch.bfloat16)
@@ -101,7 +104,7 @@ def sampled(
 
 
 def composed(world: World, torch: Any, where: str = "cuda") -> Iterator[Figure]:
-    """The masks of as many different states of an object, none of them read from a table."""
+    """The masks of different states of an object, composed in one call; none of them is read from a table."""
     automaton = resident(world, where, token_limits=False)
     states = states_in(world, automaton, torch, "objects", 64 * ROWS)[0].unique()[:ROWS].contiguous()
     what = f"{len(states)} different masks composed at once"
@@ -111,7 +114,7 @@ def composed(world: World, torch: Any, where: str = "cuda") -> Iterator[Figure]:
 def generations(
     world: World, torch: Any, where: str = "cuda", sizes: dict[str, int] | None = None, new: int = NEW
 ) -> Iterator[Figure]:
-    """A step of ``generate`` of transformers, in a JSON string; unconstrained texts have no end token."""
+    """A step of transformers' ``generate`` inside of a JSON string. Unconstrained texts may not take the end token."""
     if version("transformers") is None:
         return
     import transformers
@@ -149,7 +152,7 @@ def generations(
             for who, given in ways.items():
 
                 def run(ids: Any = ids, options: Any = options, given: Any = given) -> float:
-                    """Seconds of a step, by the clock."""
+                    """The seconds of one step, by the clock."""
                     torch.manual_seed(0)
                     torch.cuda.synchronize()
                     begun = perf_counter()

@@ -1,4 +1,4 @@
-"""Events of JSON and of captures while tokens arrive, and captures of a whole text."""
+"""Events of JSON and of captures while tokens arrive, and captures of a complete text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tokenfst.automata.events.json_events import JsonEvents
 
 _ITEMS = 400
 _TARGET = 2e-6
-"""Of an event, or of a token: what was asked for."""
+"""The target for an event and for a token, in seconds."""
 
 
 def events(world: World) -> Iterator[Figure]:
-    """A document of several thousand tokens, token by token."""
+    """The figures of a document of many thousand tokens that is read token by token, and of captures."""
     document = [
         {"name": "a longer text with\nlines in it " * 3, "n": number, "tags": ["x", "yy"], "ok": True}
         for number in range(_ITEMS)
@@ -51,5 +51,5 @@ def events(world: World) -> Iterator[Figure]:
 
 
 def _each(seconds: list[float], count: int) -> list[float]:
-    """What one of so many takes."""
+    """The seconds of one of ``count`` parts, for each sample."""
     return [each / count for each in seconds]

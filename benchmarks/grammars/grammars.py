@@ -1,11 +1,12 @@
 """Context-free grammars beside llguidance and xgrammar: the first mask, a step, deep nesting, long documents, memory.
 
-A grammar is written twice, in Lark's notation (tokenfst, llguidance) and in EBNF (xgrammar), with the same words,
-and each time as the library that reads it is fastest with: for xgrammar that is right recursion instead of ``*`` over
-groups, and white space written where it stands (JSON strings as ``(...)*`` make its masks a thousand times slower).
+A grammar is written in two notations: Lark's (tokenfst, llguidance) and EBNF (xgrammar). Both texts have the same
+language, and each is written in the way with which its libraries are fastest. For xgrammar this means right recursion
+instead of ``*`` over groups, and white space where it occurs, without a rule of its own (JSON strings as ``(...)*``
+make its masks a thousand times slower).
 
-A *pass* walks a matcher along all documents of a grammar. In the first pass masks are met for the first time after
-compilation, in the second they all have been seen. Each of several repeats compiles anew, from text.
+A *pass* walks a matcher along all documents of a grammar. In the first pass masks are computed for the first time
+after compilation; in the second pass all of them are known. Each repeat compiles the grammar again from its text.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from benchmarks.measuring.libraries import GrammarLibrary, Tokenfst, Walk, World
 from benchmarks.measuring.measure import OURS, Figure, clock_overhead, figure, quiet, sample
 
 TOKENS = 3_000
-"""Tokens of all documents of a grammar together."""
+"""The number of tokens of all documents of a grammar together."""
 
 REPEATS = 5
 DEPTH = 1_000
@@ -37,7 +38,7 @@ PEERS = ("llguidance", "xgrammar")
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A grammar in both notations, and how its documents are made up: texts, of any size, for a random generator."""
+    """A grammar in both notations. ``document`` makes a text of it, of any size, from a random generator."""
 
     name: str
     lark: str
@@ -45,7 +46,7 @@ class Grammar:
     document: Callable[[random.Random], str]
 
     def documents(self, world: World, total: int = TOKENS) -> list[list[int]]:
-        """Token sequences of documents, ``total`` tokens together."""
+        """The token sequences of random documents, with ``total`` tokens together."""
         rng, found, left = random.Random(self.name), [], total
         while left > 0:
             tokens = world.vocabulary.encode_greedy(self.document(rng).encode())[:left]
@@ -223,7 +224,7 @@ GRAMMARS = (JSON, ARITHMETIC, EXPRESSIONS, SQL)
 
 
 def grammars(world: World) -> Iterator[Figure]:
-    """From the text of a grammar to the first mask, and steps along documents."""
+    """The figures of first masks from the text of a grammar, and of steps along documents."""
     for grammar in GRAMMARS:
         yield from _first_mask(world, grammar)
         yield from _passes(world, grammar)
@@ -267,14 +268,14 @@ def _passes(world: World, grammar: Grammar) -> Iterator[Figure]:
 
 
 def _targets(name: str, who: str) -> dict[str, float]:
-    """What the figures of a step are to be."""
+    """The target of a step's figure, as arguments of ``Figure``."""
     if name == "p50" and who == OURS:
         return {"target": 2e-6}
     return {"at_least": 3} if name == "p99" and who in PEERS else {}
 
 
 def grammar_depth(world: World) -> Iterator[Figure]:
-    """JSON arrays nested 1,000 deep: a step near the outside, and deep inside."""
+    """JSON arrays nested 1,000 deep: a step near the outermost array, and deep inside."""
     opening, number, closing = (world.vocabulary.encode_greedy(text) for text in (b"[", b"1", b"]"))
     tokens = [*opening * DEPTH, *number, *closing * DEPTH]
     part = DEPTH // 4
@@ -295,7 +296,7 @@ def grammar_depth(world: World) -> Iterator[Figure]:
 
 
 def grammar_length(world: World) -> Iterator[Figure]:
-    """A JSON document of 10,000 tokens: a step by length, and what a sequence holds in memory."""
+    """A JSON document of about 10,000 tokens: the time of a step by length, and the memory of a sequence."""
     tokens = _long_document(world)
     for library in _libraries(world):
         blocks = curve(library, library.compile_grammar(JSON.lark, JSON.ebnf), [], tokens)
@@ -315,7 +316,9 @@ def grammar_length(world: World) -> Iterator[Figure]:
 
 
 def memory(world: World, what: str, tokens: list[int], target: float | None = None) -> Iterator[Figure]:
-    """Bytes of one sequence; and without its history of tokens, which a sequence without a stack has as well."""
+    """The bytes of one sequence. The note divides them into the history of tokens, which a sequence without a stack has
+    too, and the stacks.
+    """
     matcher = world.ours.compile_grammar(JSON.lark, JSON.ebnf).matcher()
     flat = world.ours.compile(r"[\x00-\uffff]*").matcher()
     assert matcher.accept_tokens(tokens) and flat.accept_tokens(tokens)
@@ -327,7 +330,7 @@ def memory(world: World, what: str, tokens: list[int], target: float | None = No
 
 
 def _long_document(world: World) -> list[int]:
-    """A JSON array of records that are all alike in shape."""
+    """The tokens of a JSON array whose records all have the same form."""
     rng = random.Random(0)
     records = [
         {
@@ -351,7 +354,7 @@ def compiled(library: GrammarLibrary, grammar: Grammar) -> Walk:
 
 
 def walk_documents(walk: Walk, documents: Sequence[Sequence[int]], overhead: float) -> list[list[float]]:
-    """Seconds of each step of the first pass, and of the second."""
+    """The seconds of each step of the first pass, and of each step of the second pass."""
     passes = []
     fill, accept = walk.fill, walk.accept
     with quiet():
@@ -364,7 +367,7 @@ def walk_documents(walk: Walk, documents: Sequence[Sequence[int]], overhead: flo
                     fill()
                     accepted = accept(token)
                     spent = perf_counter_ns() - begin
-                    spent = min(spent, thread_time_ns() - cpu)  # without what other processes did meanwhile
+                    spent = min(spent, thread_time_ns() - cpu)  # without the time of other processes
                     seconds.append(max(spent / 1e9 - overhead, 0.0))
                     if not accepted:
                         raise AssertionError(f"token {token} was refused")

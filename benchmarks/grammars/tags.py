@@ -1,10 +1,10 @@
-"""Structural tags beside xgrammar: 20 tools to the first mask, masks in free text and in arguments, texts read back,
+"""Structural tags beside xgrammar: the first mask of 20 tools, masks in free text and in arguments, texts read back,
 and their events.
 
-The tools are MaskBench's schemas of function calls (``../shared/maskbench``), 20 at a time; each tag is free text with
-one trigger. A text is a sentence, a call with a valid document of the schema, and a sentence; the second walk along it
-meets masks that are known. A text that is read back is a megabyte of such calls as qwen_3 writes them, with and without
-sentences between them.
+The tools are MaskBench's schemas of function calls (``../shared/maskbench``), 20 at a time; each tag is free text
+with one trigger. A text is a sentence, a call with a valid document of the schema, and a sentence. Masks are timed in
+the second walk along a text, when they are known. A text that is read back is a megabyte of such calls in the format
+of qwen_3, with and without sentences between them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "maskbench" / "all.jsonl.gz"
 TOOLS, TAGS, RUNS = 20, 8, 5
 PARSED, PARSES = 1_000_000, 15
-"""Bytes of a text that is read back, and how often it is."""
+"""The number of bytes of a text that is read back, and the number of times that it is read."""
 FREE = "I will look that up for you, one moment please.\n"
 Row = dict[str, Any]
 
 
 def tags(world: World) -> Iterator[Figure]:
-    """First masks of tags with 20 tools, and the masks along texts."""
+    """The figures of first masks of tags with 20 tools, of masks along texts, and of texts read back."""
     if not DATA.is_file():
         yield Figure("structural tags", OURS, None, note="the schemas are not beside the repository")
         return
@@ -67,7 +67,7 @@ def tags(world: World) -> Iterator[Figure]:
 
 
 def _groups() -> Iterator[list[Row]]:
-    """Tools that have a valid document, each with a name of its own."""
+    """Groups of ``TOOLS`` tools that have a valid document; the tools of a group have different names."""
     rows: list[Row] = []
     with gzip.open(DATA, "rt") as lines:
         for line in lines:
@@ -101,7 +101,9 @@ def _spec(rows: list[Row]) -> dict[str, Any]:
 
 
 def _parsed(rows: list[Row]) -> Iterator[Figure]:
-    """Texts of one megabyte read back, in processor time: each takes longer than a shared computer is left alone."""
+    """Texts of one megabyte read back. The figures are processor time, because each call takes long enough for other
+    work on the computer to disturb the clock.
+    """
     made = tools([_tool(row) for row in rows], format="qwen_3")
     written = [(_name(row), json.dumps(_valid(row), ensure_ascii=False)) for row in rows]
     calls = [
@@ -118,7 +120,7 @@ def _parsed(rows: list[Row]) -> Iterator[Figure]:
 
 
 def _told(rows: list[Row], vocabulary: Vocabulary) -> Iterator[Figure]:
-    """Events of texts that come token by token, in processor time for a token."""
+    """Events of texts that arrive token by token: the processor time for a token."""
     made = tools([_tool(row) for row in rows], format="qwen_3")
     calls = [
         f'<tool_call>\n{{"name": "{_name(row)}", "arguments": {json.dumps(_valid(row), ensure_ascii=False)}}}'
@@ -164,7 +166,7 @@ def _name(row: Row) -> str:
 
 
 def _text(rows: list[Row], vocabulary: Vocabulary) -> dict[str, list[tuple[list[int], bool]]]:
-    """Tokens of a text in pieces, and which of them are measured."""
+    """For each part ("free text", "arguments"), the tokens of a text in pieces, and whether each piece is measured."""
     row = rows[0]
     encode = vocabulary.encode_greedy
     begin = list(encode(f"<function={_name(row)}>".encode()))
@@ -177,8 +179,8 @@ def _text(rows: list[Row], vocabulary: Vocabulary) -> dict[str, list[tuple[list[
 
 
 def _steps(walk: Walk, pieces: list[tuple[list[int], bool]]) -> list[float]:
-    """Seconds of each mask of a second walk; none from where a token is refused on (documents may be cut up
-    otherwise).
+    """The seconds of each mask in the second walk. The list ends where a token is refused: a library may divide a
+    document into other tokens.
     """
     found: list[float] = []
     overhead = clock_overhead()

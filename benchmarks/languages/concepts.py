@@ -1,4 +1,4 @@
-"""Figures of docs/research/concepts.md: five ordered concepts with inflections and a dot at the end.
+"""Figures of docs/research/concepts.md: texts with five ordered concepts, with their inflections, and a dot at the end.
 
 python -m benchmarks.languages.concepts [--save]
 """

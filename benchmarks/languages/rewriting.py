@@ -1,4 +1,4 @@
-"""Figures of docs/research/rewriting.md: what it costs to make each kind of language, and a first mask.
+"""Figures of docs/research/rewriting.md: the time to make each kind of language, and to the first mask of one.
 
 python -m benchmarks.languages.rewriting [--save]
 """

@@ -1,4 +1,4 @@
-"""Figures of docs/constraints/taxonomies.md: labels to the first mask (in CPU time), masks, and selections without
+"""Figures of docs/constraints/taxonomies.md: the CPU time from labels to the first mask, masks, and selections without
 repeats.
 
     python -m benchmarks.languages.taxonomies [--save]
@@ -41,7 +41,7 @@ SYLLABLES = [
 
 
 PATIENT = tokenfst.Budget(seconds=600)
-"""Seconds by the clock: a busy computer takes many for few of the processor."""
+"""A budget counts seconds by the clock, which pass faster than processor time on a busy computer."""
 
 
 def make_labels(count: int, rng: random.Random) -> list[str]:
@@ -54,7 +54,7 @@ def make_labels(count: int, rng: random.Random) -> list[str]:
 
 
 def walk(automaton: TokenAutomaton, rng: random.Random, texts: int) -> tuple[list[float], list[float]]:
-    """Seconds of each mask when it is made, and of mask and advance along the same tokens again."""
+    """The seconds of each mask when it is computed, and of mask and advance along the same tokens a second time."""
     row = tokenfst.allocate_token_bitmask(1, len(automaton.vocabulary))
     fresh, again = [], []
     for _ in range(texts):
@@ -106,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000, 1_000_000])
     parser.add_argument("--texts", type=int, default=200)
-    parser.add_argument("--save", action="store_true", help="write docs/data/taxonomies.json, too")
+    parser.add_argument("--save", action="store_true", help="also write docs/data/taxonomies.json")
     args = parser.parse_args()
     report("taxonomies", figures(args.sizes, args.texts))
 

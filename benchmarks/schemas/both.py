@@ -33,7 +33,7 @@ def main() -> None:
     both = [name for name in first if first[name] is not None and second.get(name) is not None]
     if not both:
         parser.error("the two files have no schema in common that both libraries accept")
-    print(f"{len(both):,} schemas that both accept, first mask, CPU ms:")
+    print(f"{len(both):,} schemas that both take, first mask, CPU ms:")
     times = [[known[name] or 0 for name in both] for known in (first, second)]
     for path, values in zip((given.first, given.second), times, strict=True):
         print(f"  {path.stem}: {shown(values, 1e6)}")

@@ -1,4 +1,4 @@
-"""What the benchmarks of engines share: the schemas that they ask for, and the files that their figures go to."""
+"""What the benchmarks of engines share: the schemas of their requests, and the files of their figures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ SCHEMAS = ROOT.parent / "shared" / "maskbench" / "dev.jsonl.gz"
 FREE, OURS = "unconstrained", "tokenfst"
 FAR, CUT = "tokenfst-far", "tokenfst-cut-off"
 NAMES = {FAR: "tokenfst, limit far away", CUT: "tokenfst, texts cut off", "guidance": "llguidance"}
-"""What a backend is called in the tables, if it has another name there."""
+"""The names of backends in the tables, where they differ."""
 SEED, ROOM, KEPT = 11, 64, 24
 FAR_AWAY = 8 * ROOM
-"""The limit of new tokens that "tokenfst-far" keeps to; its texts are cut off after ``ROOM``, like the others'."""
+"""The limit of new tokens for the masks of "tokenfst-far"; its texts are cut off after ``ROOM`` tokens, as the
+others'.
+"""
 
 
 def candidates() -> list[str]:
-    """Schemas of MaskBench in a random order, from which those that all backends take are chosen."""
+    """Schemas of MaskBench in a random order, from which a benchmark chooses those that all backends accept."""
     with gzip.open(SCHEMAS, "rt") as lines:
         rows = [json.dumps(json.loads(line)["schema"]) for line in lines]
     random.Random(SEED).shuffle(rows)
@@ -55,6 +57,6 @@ def save(
     runs = {
         name: record.run_now(figures, versions, notes[name] + busy, command)
         for name, figures in tables.items()
-    }  # all of them before the files change, which the name of the commit would tell
+    }  # all runs are made before a file changes, since a changed file would change the name of the commit
     for name, run in runs.items():
         record.save(name, run)

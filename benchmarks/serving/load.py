@@ -1,11 +1,12 @@
-"""Load on ``tokenfst serve``: many clients, some of whom send bombs and broken bodies.
+"""Load on ``tokenfst serve``: many clients, some of which send bombs and broken bodies.
 
     python -m benchmarks.serving.load --clients 200 --seconds 600 [--save]
 
-Each client asks, waits for the answer, and thinks for a while (``--think``, seconds in the mean). Most ask about
-schemas of ``../shared/maskbench``, often the same ones (Zipf), and know the right answer beforehand, from this
-process; 5 of 100 requests are bombs, 5 are broken. Written are the latencies of answers from the server's cache and of
-others, how many answers were wrong, and the memory of the server's processes as time goes on. ``--save`` writes the
+Each client sends a request, waits for the answer, and pauses for a random time (``--think``: the mean in seconds). Of
+100 requests, 90 are about schemas of ``../shared/maskbench``, whose popularity follows Zipf's law; this process has
+computed the right answers beforehand. 5 are bombs, which are constraints that take more time or memory than a request
+may have. 5 have broken bodies. The program prints the latencies of answers from the server's cache and of other
+answers, the number of wrong answers, and the memory of the server's processes over time. ``--save`` writes the
 figures to docs/data/server.json.
 """
 
@@ -47,7 +48,7 @@ BROKEN = [b"", b"{", b"[]", b'{"constraint": ', b"\xff\xfe\x00", b"[" * 50_000, 
 
 @dataclass
 class Right:
-    """A good request, and what its answer must hold."""
+    """A good request, and what its answer must contain."""
 
     path: str
     body: bytes
@@ -56,22 +57,24 @@ class Right:
 
 @dataclass
 class Seen:
-    """What came back."""
+    """The measurements of a run: latencies in seconds of answers from the cache and of other answers, counts of
+    statuses, and descriptions of wrong answers.
+    """
 
     cached: list[float] = field(default_factory=list)
     made: list[float] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
-    """By how much this process itself was late, which the latencies hold too."""
+    """The seconds by which this process itself was late; the latencies include such delays."""
     front: list[int] = field(default_factory=list)
-    """MiB of the front process, as time goes on."""
+    """The memory of the front process in MiB, at several times."""
     metrics: str = ""
-    """What the server said at the end."""
+    """The text of the server's /metrics at the end."""
 
 
 def good_requests(number: int) -> list[Right]:
-    """Requests about schemas of MaskBench whose constraints are made here, too."""
+    """Requests about schemas of MaskBench, with the right answers, which are computed here."""
     found = []
     with gzip.open(DATA, "rt") as file:
         for row in map(json.loads, islice(file, 4 * number)):
@@ -95,14 +98,14 @@ def good_requests(number: int) -> list[Right]:
 
 
 class Connection:
-    """HTTP/1.1 over one connection, and nothing else: with 200 clients the pool of httpx adds seconds of its own."""
+    """A minimal client of HTTP/1.1 over one connection. With 200 clients the pool of httpx would add seconds."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, path: str, body: bytes) -> Answer:
-        """The answer. OSError, EOFError."""
+        """The answer. Raises ``OSError`` or ``EOFError`` if the connection fails."""
         if self._ends is None:
             self._ends = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._ends
@@ -126,7 +129,7 @@ class Connection:
 
 @dataclass
 class Answer:
-    """What comes back."""
+    """An answer of the server."""
 
     status: int
     headers: dict[str, str]
@@ -174,7 +177,7 @@ async def tick(seen: Seen) -> None:
 
 
 def judge(right: Right | None, response: Answer, what: str, seen: Seen) -> None:
-    """Whether the answer is one of those that may come."""
+    """Check an answer, and add a description to ``seen.wrong`` if it is not one of those that are right."""
     if response.status == 429 or (response.status == 503 and b'"overloaded"' in response.body):
         return
     if right is None:
@@ -193,7 +196,7 @@ def judge(right: Right | None, response: Answer, what: str, seen: Seen) -> None:
 
 
 def memory(process: int) -> tuple[int, int]:
-    """MiB that the front process and all of the server's processes together have (proportional set size)."""
+    """The memory in MiB (proportional set size) of the front process, and of all processes of the server together."""
     tree, todo = [], [process]
     while todo:
         tree.append(todo.pop())
@@ -238,7 +241,9 @@ async def load(
 
 
 def own_buckets(metrics: str) -> dict[float, float]:
-    """The part of the answers from the cache, all routes together, that took the server at most so many seconds."""
+    """For each bound in seconds, the share of the answers from the cache, over all routes, that took the server no
+    longer.
+    """
     found: Counter[float] = Counter()
     for le, number in re.findall(r'request_seconds_bucket\{cached="yes",le="([^"]+)",[^}]*\} (\S+)', metrics):
         found[float(le)] += int(float(number))
@@ -247,7 +252,7 @@ def own_buckets(metrics: str) -> dict[float, float]:
 
 
 def percentiles(what: str, seconds: list[float], *, count: bool = True) -> Iterator[Figure]:
-    """How many there are, and the times that a part of them took at most."""
+    """The number of times, and their percentiles."""
     if count:
         yield Figure(what, "answers", len(seconds), unit="count")
     seconds = sorted(seconds)
@@ -257,7 +262,7 @@ def percentiles(what: str, seconds: list[float], *, count: bool = True) -> Itera
 
 
 def figures(seen: Seen) -> Iterator[Figure]:
-    """All that was measured."""
+    """All figures of a run."""
     yield from percentiles("kept by the server", seen.cached)
     yield from percentiles("made by a worker, beside the bombs", seen.made)
     yield from percentiles("how late the process was that measured", seen.late, count=False)
@@ -282,9 +287,9 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--think", type=float, default=2.0)
-    parser.add_argument("--schemas", type=int, default=400, help="different good requests")
+    parser.add_argument("--schemas", type=int, default=400, help="number of different good requests")
     parser.add_argument("--limit", default="2", help="seconds that the server gives a request")
-    parser.add_argument("--save", action="store_true", help="write docs/data/server.json, too")
+    parser.add_argument("--save", action="store_true", help="also write docs/data/server.json")
     given = parser.parse_args()
     rights = good_requests(given.schemas)
     with tempfile.TemporaryDirectory() as folder:

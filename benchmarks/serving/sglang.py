@@ -1,15 +1,17 @@
-"""What a constraint costs in SGLang: an engine for each backend, all with one tiny random model, taken in turns.
+"""The cost of a constraint in SGLang: one engine for each backend, all with the same tiny random model, take turns.
 
     build/engines/sglang/bin/python -m benchmarks.serving.sglang        # after `make test-sglang`
 
-SGLang's scheduler is a process of its own and has one backend for its life, so there is an engine for each, in
-processes that are stopped (SIGSTOP) while another one's turn is measured. A round is one run of each; a ratio is taken
-within a round, and the median of the rounds is printed. Time is CPU time of all processes of the engine in nanoseconds
-(``/proc/PID/task/*/schedstat``), the scheduler's waiting among it, which polls: on a shared computer wall-clock time
-says more about neighbours than about the code.
+SGLang's scheduler is a process of its own and keeps one backend for its life. So each backend has an engine, whose
+processes are stopped (SIGSTOP) while another engine is measured. A round is one run of each engine. Ratios are
+computed within a round; the program prints their median over the rounds.
 
-Requests are those of ``vllm``: JSON Schemas of MaskBench that all backends take, whose texts are long. The figures of
-the backends' own calls are those of ``sglang_objects``. ``--save`` writes the figures to docs/data.
+Times are CPU time of all processes of the engine (``/proc/PID/task/*/schedstat``, in nanoseconds). They include the
+scheduler's polling while it waits. Wall-clock time on a shared computer would depend more on neighbours than on the
+code.
+
+Requests are those of ``vllm``: JSON Schemas of MaskBench that all backends accept and whose texts are long.
+``sglang_objects`` measures the backends' own calls. ``--save`` writes the figures to docs/data.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ sys.path.append(str(ROOT / "tests"))
 
 
 def serve(backend: str, model: str, pipe: Any) -> None:
-    """An engine that answers through a pipe, until it is told to stop."""
-    os.setsid()  # what it starts can be stopped with it
+    """Run an engine that answers requests from a pipe, until it receives None."""
+    os.setsid()  # so that the processes it starts can be stopped with it
     import sglang
 
     engine = sglang.Engine(
@@ -64,25 +66,25 @@ def serve(backend: str, model: str, pipe: Any) -> None:
         kind, schemas = asked
         try:
             pipe.send(first_token(engine, schemas[0]) if kind == "first" else lengths(engine, schemas))
-        except Exception as error:  # of each backend its own, told to the other side
+        except Exception as error:  # any type, as backends have their own; the other side gets the text
             pipe.send(repr(error))
     engine.shutdown()
 
 
 def params(schema: str | None) -> dict[str, Any]:
-    """Of a request."""
+    """The sampling parameters of a request."""
     found: dict[str, Any] = {"max_new_tokens": ROOM, "temperature": 1.0, "ignore_eos": schema is None}
     return found if schema is None else {**found, "json_schema": schema}
 
 
 def lengths(engine: Any, schemas: Sequence[str | None]) -> list[int]:
-    """How many tokens are written for each, all of them asked for at once."""
+    """The number of tokens that are written for each request, when all are sent at once."""
     found = engine.generate([PROMPT] * len(schemas), [params(schema) for schema in schemas])
     return [each["meta_info"]["completion_tokens"] for each in found]
 
 
 def first_token(engine: Any, schema: str | None) -> float:
-    """CPU seconds of all processes to the first token."""
+    """The CPU seconds of all processes up to the first token."""
     begin = spent(os.getpid())
     taken = None
     for _ in engine.generate(PROMPT, params(schema), stream=True):
@@ -92,7 +94,7 @@ def first_token(engine: Any, schema: str | None) -> float:
 
 
 def family(process: int) -> list[int]:
-    """A process and all that it has started."""
+    """The ids of a process and of all its descendants."""
     found = [process]
     for each in found:
         for thread in Path(f"/proc/{each}/task").glob("*"):
@@ -101,7 +103,7 @@ def family(process: int) -> list[int]:
 
 
 def spent(process: int) -> float:
-    """CPU seconds of a process and all that it has started, so far."""
+    """The CPU seconds of a process and all its descendants so far."""
     ran = 0
     for each in family(process):
         for thread in Path(f"/proc/{each}/task").glob("*/schedstat"):
@@ -110,7 +112,7 @@ def spent(process: int) -> float:
 
 
 class Engine:
-    """The other side of ``serve``, whose processes run only while they are asked."""
+    """The client of ``serve``; the engine's processes run only while they answer."""
 
     def __init__(self, backend: str, model: Path) -> None:
         context = multiprocessing.get_context("spawn")
@@ -128,7 +130,7 @@ class Engine:
             os.kill(each, what)
 
     def ask(self, kind: str, schemas: Sequence[str | None]) -> tuple[Any, float]:
-        """What ``serve`` answers, and the CPU seconds that it took."""
+        """The answer of ``serve``, and the CPU seconds that it took."""
         self._send(signal.SIGCONT)
         begin = spent(self._id)
         self._pipe.send((kind, list(schemas)))
@@ -138,7 +140,7 @@ class Engine:
         return answer, seconds
 
     def close(self) -> None:
-        """End its processes."""
+        """End the engine's processes."""
         self._send(signal.SIGCONT)
         self._pipe.send(None)
         self._process.join(30)
@@ -147,7 +149,7 @@ class Engine:
 
 
 def usable(engines: dict[str, Engine]) -> list[str]:
-    """Schemas that every backend takes, and whose texts are long."""
+    """Schemas that every backend accepts and whose texts are long."""
     rows = candidates()
     for backend, engine in engines.items():
         if backend != FREE:
@@ -157,7 +159,7 @@ def usable(engines: dict[str, Engine]) -> list[str]:
 
 
 def long_enough(answer: Any) -> bool:
-    """Of a list of one number; a text is an error."""
+    """Whether an answer is a list whose only number is at least half of ``ROOM``; a text would be an error message."""
     return isinstance(answer, list) and answer[0] >= ROOM // 2
 
 
@@ -166,12 +168,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backends", nargs="*", default=BACKENDS, choices=BACKENDS)
     parser.add_argument("--concurrency", nargs="*", type=int, default=(1, 16, 64))
-    parser.add_argument("--save", action="store_true", help="write the figures to docs/data, too")
+    parser.add_argument("--save", action="store_true", help="also write the figures to docs/data")
     options = parser.parse_args(arguments)
     from support.engines.serving import tiny_model
 
     os.environ |= ENVIRONMENT
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # of processes that are spawned
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # for processes that are spawned
     model = tiny_model(Path(tempfile.mkdtemp()))
     engines = {backend: Engine(backend, model) for backend in options.backends}
     try:
@@ -185,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def report(engines: dict[str, Engine], rounds: int, concurrency: Sequence[int]) -> dict[str, list[Figure]]:
-    """The figures, by table."""
+    """Measure, print, and return the figures by table."""
     say = partial(print, flush=True)
     schemas = usable(engines)
     say(f"{len(schemas)} schemas; load {os.getloadavg()[0]:.1f}; {rounds} rounds; {ROOM} tokens at most")

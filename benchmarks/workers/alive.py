@@ -1,10 +1,10 @@
-"""What 10,000 living automata take: ``python -m benchmarks.workers.alive [--automata N] [--masks] [--save]``.
+"""The memory of 10,000 living automata: ``python -m benchmarks.workers.alive [--automata N] [--masks] [--save]``.
 
-Schemas of MaskBench in a random order are compiled over Tekken's vocabulary, and all automata stay alive. 300 others
-come first, so that caches of the process hold what they hold later. Each figure is the mean of all automata: the growth
-of the process's resident memory, Python's objects included; what ``automaton.memory()`` counts as its own states; and
-the difference. ``--masks``: each automaton has its first mask. Reserved memory of tables counts as own, and is resident
-only when it is written.
+Schemas of MaskBench in a random order are compiled over Tekken's vocabulary, and all automata stay alive. 300 other
+automata are made before, so that the caches of the process are filled. Each figure is a mean over all automata: the
+growth of the process's resident memory, with Python's objects; the memory that ``automaton.memory()`` counts as the
+automaton's own states; and the difference. With ``--masks``, each automaton computes its first mask. Reserved memory
+of tables counts as own, but is resident only after it is written.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--automata", type=int, default=10_000)
     parser.add_argument("--masks", action="store_true", help="compute each automaton's first mask")
-    parser.add_argument("--save", action="store_true", help="write docs/data/alive.json, too")
+    parser.add_argument("--save", action="store_true", help="also write docs/data/alive.json")
     options = parser.parse_args()
     report("alive", figures(options.automata, masks=options.masks), keep=options.save)
 
 
 def figures(number: int, *, masks: bool) -> Iterator[Figure]:
-    """The means over so many automata."""
+    """The means over ``number`` automata."""
     vocabulary = tokenfst.load_vocabulary(TEKKEN)
     bitmask = tokenfst.allocate_token_bitmask(1, len(vocabulary))
     with gzip.open(DATA, "rt") as file:
@@ -47,7 +47,7 @@ def figures(number: int, *, masks: bool) -> Iterator[Figure]:
     random.Random(3).shuffle(lines)
 
     def automata() -> Iterator[Any]:
-        """Of the schemas that are not refused."""
+        """The automata of the schemas that are not refused."""
         for line in lines:
             try:
                 made = tokenfst.compile(tokenfst.json_schema(json.loads(line)["schema"]), vocabulary)

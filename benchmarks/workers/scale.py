@@ -1,11 +1,11 @@
-"""What a fleet of 400 workers and 10^6 constraints needs: a simulation from costs that are measured here.
+"""The needs of a fleet with 400 workers and 10^6 constraints: a simulation from measured costs.
 
     python -m benchmarks.workers.scale measure     # a sample of MaskBench, a folder, S3 by moto: to scale.json
     python -m benchmarks.workers.scale simulate    # docs/data/scale.json, docs/images/scale-*.svg (by matplotlib)
 
-The measured part is CPU time of front end and compilation, sizes of entries, requests that each call of a store makes,
-and what they take. What is assumed stands in ``Assumed``, and is printed. The simulation draws with a fixed seed, so it
-prints the same figures each time.
+``measure`` measures the CPU time of the front end and of compilation, the sizes of entries, the requests that each
+call of a store makes, and the time of these calls. ``Assumed`` has all assumptions; they are printed. The simulation
+uses a fixed seed, so it prints the same figures each time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PICTURES = ROOT / "docs" / "images"
 
 
 def documents(number: int) -> list[dict[str, Any]]:
-    """Schemas of MaskBench, a random sample."""
+    """``number`` schemas of MaskBench as documents, drawn at random."""
     with gzip.open(DATA, "rt") as file:
         rows = [json.loads(line)["schema"] for line in file]
     random.Random(0).shuffle(rows)
@@ -87,7 +87,7 @@ def measure(number: int) -> dict[str, Any]:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Milliseconds of wall clock, the least of many: the computer has other work too."""
+    """The milliseconds of a call by the clock: the least of many, because the computer has other work too."""
     taken = []
     for _ in range(50):
         began = time.perf_counter()
@@ -99,7 +99,9 @@ def timed(call: Callable[[], object]) -> float:
 def on_s3(
     vocabulary: Any, some: list[dict[str, Any]]
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Requests that calls of a store make, by their kinds, a document; and what calls take from moto's server."""
+    """Two tables about a store on moto's S3 server: for each call of the store, the mean number of requests of each
+    kind for a document; and the milliseconds of calls.
+    """
     import s3fs
     from moto.server import ThreadedMotoServer
 
@@ -165,7 +167,7 @@ def on_s3(
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is not measured here: the fleet, how popular constraints are, and a storage that is far away."""
+    """The assumptions: the fleet, the popularity of constraints, and a storage that is far away."""
 
     workers: int = 400
     workers_of_a_computer: int = 8
@@ -184,14 +186,16 @@ class Assumed:
 
 
 class Lru:
-    """What is kept: at most ``most``, by sizes; who was used longest ago goes first."""
+    """A cache whose entries have at most the size ``most`` together; the least recently used entries are dropped
+    first.
+    """
 
     def __init__(self, most: float) -> None:
         self._most, self._held = most, 0.0
         self._kept: OrderedDict[int, float] = OrderedDict()
 
     def use(self, key: int, size: float) -> bool:
-        """Whether it is here; it is afterwards."""
+        """Use an entry, and add it if it is missing. Returns whether it was there."""
         if key in self._kept:
             self._kept.move_to_end(key)
             return True
@@ -205,7 +209,9 @@ class Lru:
 
 @dataclass
 class Run:
-    """What one way to run the fleet needs. Times in ms, one for each request; the others for each minute."""
+    """The needs of one way to run the fleet. ``waits``: milliseconds for each request. The other arrays have one value
+    for each minute: busy CPUs, reads, writes and bytes for each second.
+    """
 
     name: str
     waits: np.ndarray
@@ -216,10 +222,14 @@ class Run:
 
 
 def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> Run:
-    """One way: ``alone``, each worker compiles what it does not hold; ``store``, what one has compiled the others read;
-    ``store and cache``, computers keep what they have read; ``filled``, the same, and all is compiled beforehand;
-    ``filled, by keys``, and workers get keys in place of documents; ``by keys, no notes``, and they do not note what
-    they use (``Store(note_use=False)``).
+    """Simulate one way to run the fleet.
+
+    - ``alone``: each worker compiles all constraints that it does not have in memory;
+    - ``store``: workers read from a store what another worker has compiled;
+    - ``store and cache``: each computer also keeps the entries that it has read;
+    - ``filled``: the same, and all constraints are compiled beforehand;
+    - ``filled, by keys``: the same, and workers get keys in place of documents;
+    - ``by keys, no notes``: the same, and workers do not note the use of entries (``Store(note_use=False)``).
     """
     rng = np.random.default_rng(seed)
     compile_ms, size, read_ms = (np.array(found[name], float) for name in ("compile_ms", "bytes", "read_ms"))
@@ -257,12 +267,12 @@ def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> 
             moved[when] += size[kind]
         else:
             cost = read_ms[kind]
-            if "keys" not in way:  # which key the document leads to
+            if "keys" not in way:  # a request finds the key of the document
                 asked += np.array(document) - np.array(entry)
             if way == "store" or not computer.use(constraint, size[kind]):
                 asked += np.array(entry)
                 moved[when] += size[kind]
-            if "no notes" in way or (who, constraint) in told:  # that it was used today is written once
+            if "no notes" in way or (who, constraint) in told:  # a use is noted once a day
                 asked[1] = 0
             elif asked[1]:
                 told.add((who, constraint))
@@ -274,7 +284,7 @@ def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> 
 
 
 def requests(found: dict[str, Any], call: str) -> tuple[float, float]:
-    """How many requests a call makes that read, and that write."""
+    """The number of requests of a call that read, and of those that write."""
     kinds = found["s3_requests"][call]
     writes = sum(number for name, number in kinds.items() if name.startswith(("put", "create")))
     return sum(kinds.values()) - writes, writes
@@ -309,12 +319,12 @@ CALLS = {
 
 
 def text(what: str, who: str, words: str) -> Figure:
-    """A cell of a table that is no single number."""
+    """A cell of a table that is not a single number."""
     return Figure(what, who, None, note=words)
 
 
 def costs(found: dict[str, Any]) -> Iterator[Figure]:
-    """What was measured, as rows of tables."""
+    """The measured costs, as rows of tables."""
     for what, key, unit, scale in (
         ("front end, compile, put", "compile_ms", "s", 1e-3),
         ("out of the store, by the document", "read_ms", "s", 1e-3),
@@ -332,7 +342,7 @@ def costs(found: dict[str, Any]) -> Iterator[Figure]:
 
 
 def needs(run: Run, given: Assumed) -> Iterator[Figure]:
-    """What one way to run the fleet needs, as a row."""
+    """The needs of one way to run the fleet, as a row of a table."""
     used = max((run.reads / given.reads_per_second).max(), (run.writes / given.writes_per_second).max())
     day = 86_400 * (
         run.reads[-1] * given.dollars_per_1000_reads / 1000
@@ -354,7 +364,7 @@ def needs(run: Run, given: Assumed) -> Iterator[Figure]:
 
 
 def fill(found: dict[str, Any], given: Assumed) -> Iterator[Figure]:
-    """What it takes to compile all beforehand, by so many processes."""
+    """The cost of compiling all constraints beforehand, by different numbers of processes."""
     seconds = given.constraints * float(np.mean(found["compile_ms"])) / 1e3
     read, write = requests(found, "compile and put")
     for cpus in (2, 16, 64, given.workers):

@@ -1,9 +1,9 @@
-"""All schemas of MaskBench into a store, by several processes; then once more, when the store has them; then out of it.
+"""All schemas of MaskBench are put into a store by several processes, then put again, then read one by one.
 
     python -m benchmarks.workers.store_batch --jobs 2 [--save]
 
-The schemas are ``../shared/maskbench``, the vocabulary is Tekken. CPU time is that of all processes, starting them
-among it; on a computer that others use as well the wall clock says little.
+The schemas are those of ``../shared/maskbench``, the vocabulary is Tekken's. CPU time is that of all processes, with
+their start. The wall clock says little on a computer that others use as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ READ = 300
 
 
 def cpu_seconds() -> float:
-    """Of this process and of those that have ended."""
+    """The CPU seconds of this process and of its children that have ended."""
     own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
@@ -40,7 +40,7 @@ def cpu_seconds() -> float:
 def fill(
     who: str, lines: list[str], store: Store, vocabulary: Vocabulary, jobs: int, expand: bool
 ) -> Iterator[Figure]:
-    """The figures of a batch."""
+    """The figures of one batch."""
     wall, cpu = time.perf_counter(), cpu_seconds()
     outcomes = Counter(
         each.state for each in compile_batch(lines, store, vocabulary, jobs=jobs, expand=expand)
@@ -55,7 +55,7 @@ def fill(
 
 
 def get(where: str, store: Store, keys: list[str], vocabulary: Vocabulary) -> Figure:
-    """Entries read one by one."""
+    """The figure of entries that are read one by one."""
     taken = []
     for key in keys:
         began = time.process_time()
@@ -65,7 +65,7 @@ def get(where: str, store: Store, keys: list[str], vocabulary: Vocabulary) -> Fi
 
 
 def figures(lines: list[str], vocabulary: Vocabulary, jobs: int, expand: bool) -> Iterator[Figure]:
-    """All of them, as they come."""
+    """All figures, as they are measured."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(f"{folder}/store")
         for who in ("first", "again"):
@@ -84,9 +84,9 @@ def figures(lines: list[str], vocabulary: Vocabulary, jobs: int, expand: bool) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--schemas", type=int, help="how many, from the first on")
+    parser.add_argument("--schemas", type=int, help="number of schemas, from the first on")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--expand", action="store_true", help="tables in place of programs")
+    parser.add_argument("--expand", action="store_true", help="put expanded automata in place of programs")
     parser.add_argument("--save", action="store_true", help="write docs/data/store.json")
     given = parser.parse_args()
     vocabulary = tokenfst.load_vocabulary("mistral:tekken_240911")

@@ -1,11 +1,11 @@
-"""Two threads over one automaton: how much faster than one, and how long they waited for each other.
+"""Two threads over one automaton: their speed-up over one thread, and their waits for each other.
 
 ``python -m benchmarks.workers.threads [--runs N] [--save]``. Each line is one piece of work, done by one thread and
-shared by two. What is cold is measured over an automaton that is made anew for each run. A line has the least seconds
-of one thread and of two, their ratio, the CPU time of two threads divided by that of one, how often a thread waited for
-a lock of the core, how long in all, and how long at most. Seconds depend on what else is running. CPU time hardly
-does, and waits depend on whether both threads run at once. The first line is of work that shares nothing: no other can
-be better than that on this computer.
+then shared by two. Cold work has a new automaton in each run. A line has the least seconds of one thread and of two,
+their ratio, the CPU time of two threads divided by that of one, and the waits for locks of the core: their number,
+their sum and the longest. The seconds depend on other work on the computer. CPU time hardly does; waits depend on
+whether both threads run at once. The work of the first line shares nothing, so its speed-up is the best that this
+computer can give.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tokenfst import Vocabulary, _native, allocate_token_bitmask, fill_bitmasks
 TEKKEN = "mistral:tekken_240911"
 BRANCHES, LISTS = 192, 24
 ROWS = 128
-"""Of a batch whose masks are known: more than 64, so that Python's lock is given up."""
+"""The rows of a batch whose masks are known: more than 64, so that the call releases Python's lock."""
 
 Texts = Sequence[Sequence[int]]
 Job = Callable[[], None]
@@ -39,7 +39,9 @@ Job = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of one run: wall-clock seconds, the threads' CPU seconds, and their waits (number, seconds in all, longest)."""
+    """The measurements of one run: seconds by the clock, CPU seconds of the threads, and their waits for locks (their
+    number, all seconds, the longest).
+    """
 
     seconds: float
     cpu: float
@@ -47,7 +49,7 @@ class Measured:
 
 
 def measure(jobs: Sequence[Job]) -> Measured:
-    """Each job in a thread of its own; all begin at once."""
+    """Run each job in a thread of its own, all at once, and measure them."""
     barrier, cpu = Barrier(len(jobs) + 1), [0.0] * len(jobs)
 
     def run(number: int) -> None:
@@ -69,7 +71,7 @@ def measure(jobs: Sequence[Job]) -> Measured:
 
 
 def walk(automaton: Any, texts: Texts) -> None:
-    """Masks and advances along each text, one matcher for each, and one call: Python's lock is given up in it."""
+    """Masks and advances along each text, with a matcher for each text, in one call that releases Python's lock."""
     longest = max(map(len, texts))
     bitmask = allocate_token_bitmask(longest + 1, len(automaton.vocabulary))
     for tokens in texts:
@@ -121,7 +123,7 @@ def branches(encode: Callable[[str], list[int]]) -> tuple[dict[str, Any], Texts]
 
 
 def nested(encode: Callable[[str], list[int]]) -> tuple[Any, Texts]:
-    """The same of a grammar with a stack: lists of lists, each branch with names of its own."""
+    """A grammar with a stack (lists of lists) whose branches have names of their own, and a text for each branch."""
     rules, texts = [f"root ::= {' | '.join(f'list-{k}' for k in range(LISTS))}"], []
     for k in range(LISTS):
         rules.append(f'list-{k} ::= "[k{k:02}" ("," (list-{k} | name-{k}))* "]"')
@@ -132,7 +134,7 @@ def nested(encode: Callable[[str], list[int]]) -> tuple[Any, Texts]:
 
 
 def hashing(threads: int) -> list[Job]:
-    """Work that shares nothing, and gives up Python's lock: what two threads can be on this computer, now."""
+    """Work that shares nothing and releases Python's lock: the best speed-up that this computer can give now."""
     data = bytes(1 << 20)
 
     def digest() -> None:
@@ -143,7 +145,7 @@ def hashing(threads: int) -> list[Job]:
 
 
 def warm_batch(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
-    """Batches of known masks, by ``fill_bitmasks``' own threads: 100 fills of 1,024 rows."""
+    """Batches of known masks by the threads of ``fill_bitmasks`` itself: 100 calls for 1,024 rows."""
     automaton = tokenfst.compile(tokenfst.json_schema(schema), vocabulary)
     walk(automaton, texts)
     bitmask = allocate_token_bitmask(8 * ROWS, len(vocabulary))
@@ -160,7 +162,7 @@ def warm_batch(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) 
 
 
 def warm_masks(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
-    """Batches of known masks: 2000 fills of 128 rows in all."""
+    """Batches of known masks: 2,000 calls for 128 rows, divided among the threads."""
     automaton = tokenfst.compile(tokenfst.json_schema(schema), vocabulary)
     walk(automaton, texts)
     jobs = []
@@ -182,21 +184,21 @@ def warm_masks(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) 
 
 
 def known_states(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
-    """Masks and advances along texts over known states."""
+    """Masks and advances along texts, over known states."""
     automaton = tokenfst.compile(tokenfst.json_schema(schema), vocabulary)
     walk(automaton, texts)
     return [partial(walk, automaton, texts[number::threads] * 8) for number in range(threads)]
 
 
 def cold_states(vocabulary: Vocabulary, constraint: Any, texts: Texts, threads: int) -> list[Job]:
-    """Masks and advances of states that nobody met before; each thread has texts of its own."""
+    """Masks and advances over new states; each thread has texts of its own."""
     automaton = tokenfst.compile(constraint, vocabulary)
     walk(automaton, [texts[0][:3]])  # what all texts begin with, and the fragments of one
     return [partial(walk, automaton, texts[number::threads]) for number in range(threads)]
 
 
 def cold_batch(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
-    """Batches of a row for each branch, whose masks nobody made before, by ``fill_bitmasks``' own threads."""
+    """New masks of a batch with a row for each branch, by the threads of ``fill_bitmasks`` itself."""
     automaton = tokenfst.compile(tokenfst.json_schema(schema), vocabulary)
     bitmask = allocate_token_bitmask(len(texts), len(vocabulary))
     batches = []
@@ -225,8 +227,8 @@ def measured(make: Callable[[int], list[Job]], runs: int) -> Iterator[tuple[int,
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--only", help="part of the name of what to measure")
-    parser.add_argument("--save", action="store_true", help="write docs/data/threads.json, too")
+    parser.add_argument("--only", help="part of the name of the work to measure")
+    parser.add_argument("--save", action="store_true", help="also write docs/data/threads.json")
     options = parser.parse_args()
     vocabulary = tokenfst.load_vocabulary(TEKKEN)
     schema, texts = branches(lambda text: vocabulary.encode_greedy(text.encode()))
@@ -245,7 +247,7 @@ def main() -> None:
 
 
 def figures(works: dict[str, Callable[[int], list[Job]]], number: int) -> Iterator[Figure]:
-    """Each work by one thread and by two: the least of the runs, and of waits for locks the longest one of the run
+    """The figures of each piece of work by one thread and by two: the least of the runs. The waits are those of the run
     that waited least.
     """
     for name, make in works.items():

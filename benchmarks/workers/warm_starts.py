@@ -1,12 +1,13 @@
-"""What a cold process pays, and what it saves where a vocabulary is a pack and masks were learned before.
+"""The start of a cold process, and the time that packs of vocabularies and learned facts save.
 
     python -m benchmarks.workers.warm_starts [--schemas FILE] [--count N] [--save]
 
-CPU time. First a process from its start to the masks of one document, the least of three: importing the package,
-reading Tekken's 131,072 tokens, compiling a schema, its first mask, and the masks of a document; and the same of a
-second schema. Then schemas of a file (lines as in MaskBench) walked over their instances: by new automata, by automata
-that were loaded with what those had learned, and by the same once more; and how many masks each composed. ``--save``
-writes docs/data/cold-process.json and docs/data/learned.json.
+All times are CPU time. The first part is a process from its start to the masks of one document, the least of three:
+the import of the package, the reading of Tekken's 131,072 tokens, the compilation of a schema, its first mask, and
+the masks of a document; then the same for a second schema. The second part walks schemas of a file (lines as in
+MaskBench) over their valid instances: with new automata; with automata that were saved with learned facts and loaded;
+and with these a second time. It also counts the masks that each of them composed. ``--save`` writes
+docs/data/cold-process.json and docs/data/learned.json.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ PARTS = [
 
 
 def cold(spec: str) -> list[float]:
-    """Seconds of each part, the least of three processes."""
+    """The seconds of each of ``PARTS``, the least of three processes."""
     runs = []
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", COLD, spec], capture_output=True, text=True, check=True)
@@ -76,7 +77,7 @@ def cold(spec: str) -> list[float]:
 
 
 def walked(automaton: Any, sequences: list[list[int]], mask: Any) -> float:
-    """CPU seconds for all masks along these tokens."""
+    """The CPU seconds of all masks and advances along these tokens."""
     begun = time.process_time()
     for tokens in sequences:
         matcher = automaton.matcher()
@@ -88,7 +89,7 @@ def walked(automaton: Any, sequences: list[list[int]], mask: Any) -> float:
 
 
 def learned(path: Path, count: int) -> dict[str, float]:
-    """Sums over the schemas of a file."""
+    """Sums over the first ``count`` schemas of a file."""
     import numpy as np
 
     from tokenfst import TokenAutomaton, compile, json_schema, load_vocabulary
@@ -107,7 +108,7 @@ def learned(path: Path, count: int) -> dict[str, float]:
             texts = [json.dumps(test["data"], ensure_ascii=False) for test in row["tests"] if test["valid"]]
             sequences = [vocabulary.encode_greedy(text.encode()) for text in texts]
             compiled = compile(make, vocabulary)
-            walked(compiled, sequences, mask)  # fragments are the vocabulary's, and known from now on
+            walked(compiled, sequences, mask)  # fragments belong to the vocabulary and are known from now on
             new = compile(make, vocabulary)
             sums["new"] += walked(new, sequences, mask)
             begun = time.process_time()
@@ -129,7 +130,7 @@ def learned(path: Path, count: int) -> dict[str, float]:
 
 
 def cold_figures() -> Iterator[Figure]:
-    """A cold process, by the kind of file that holds the vocabulary."""
+    """The figures of a cold process, by the kind of file that has the vocabulary."""
     from tokenfst import load_vocabulary
 
     with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +144,7 @@ def cold_figures() -> Iterator[Figure]:
 
 
 def learned_figures(path: Path, count: int) -> Iterator[Figure]:
-    """What learned facts save, over the schemas of a file."""
+    """The figures of learned facts, over the schemas of a file."""
     sums = learned(path, count)
     for name, key, composed in (
         ("new automata", "new", "composed"),
@@ -162,7 +163,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--schemas", type=Path, default=Path("../shared/maskbench/dev.jsonl.gz"))
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--save", action="store_true", help="write docs/data, too")
+    parser.add_argument("--save", action="store_true", help="also write docs/data")
     arguments = parser.parse_args()
     report("cold-process", cold_figures(), "CPU time, the least of three processes", keep=arguments.save)
     found = learned_figures(arguments.schemas, arguments.count)
