@@ -386,7 +386,7 @@ def readme() -> str:
     }
     heads = [who if who == OURS else f"{who} {versions.get(who, '')}".strip() for who in LIBRARIES]
     algebra = [
-        "`&`, `\\|`, `-`, `~` of any two constraints, equivalence with a witness",
+        "`&`, `\\|`, `-`, `~` of any two regular constraints, equivalence with a witness",
         *ALGEBRA,
         "[algebra](docs/research/algebra.md)",
     ]
