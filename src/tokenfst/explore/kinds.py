@@ -14,8 +14,8 @@ Make = Callable[[str, Vocabulary, Budget], Constraint]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``name``: for programs; ``title``: for people; ``examples``: titles and texts; ``make``: builds the constraint of
-    a text, and may raise any error.
+    """A kind of constraint. ``name``: its name in queries; ``title``: its name on the page; ``examples``: pairs of a
+    title and a text; ``make``: the function that makes the constraint from a text, which may raise any error.
     """
 
     name: str

@@ -1,12 +1,18 @@
 """Positions of the states of a picture: columns from left to right, with few crossings.
 
-The method is that of Sugiyama, Tagawa and Toda (1981). States get columns, in one of two ways: each right of all that
-lead to it, except where an arrow leads back, or by distance from the first state. The first way shows best how a text
-goes on, and draws long arrows beside many states where an automaton has short ways and long ones to one state; then the
-second is taken. An arrow over several columns is divided by virtual positions, so that it goes around states; an arrow
-that leads back is drawn as a bow. Each column is then ordered by the mean position of its members' neighbours, forwards
-and backwards a few times. Two columns are as far apart as the words between them need. Deterministic; linear in the
-positions for each sweep.
+The method is that of Sugiyama, Tagawa and Toda (1981), in three steps.
+
+1. Each state gets a column: the length of a longest path from state 0 to it, where back arrows do not count (those to a
+   state on the way of a depth-first search). Then a text is read from left to right. But if short and long paths lead
+   to the same states, there are many long arrows. If the arrows skip more columns than there are states, the column is
+   the length of a shortest path instead.
+2. An arrow over several columns gets a virtual position in each column between, so that it goes around states. A back
+   arrow gets none, and is drawn as a curve.
+3. Each column is ordered by the mean rows of its members' neighbours, in ``_SWEEPS`` sweeps, forwards and backwards in
+   turn.
+
+The distance of two columns depends on the texts between them. The result is deterministic; a sweep takes time linear in
+positions and arrows, and sorts the columns.
 
 Rejected: Graphviz, which draws better, but is a program that many computers do not have.
 """
@@ -20,23 +26,25 @@ from itertools import pairwise
 NARROW, COLUMN, ROW = 80.0, 150.0, 76.0
 """The least and the greatest distance between the centres of two columns, and the distance of two rows."""
 _CHARACTER = 6.7
-"""The greatest width of a character, of a state's words or of an arrow's label, on average."""
+"""An upper bound of the average width of a character in the words below a state or in an arrow's label."""
 _STATE, _SPACE = 34.0, 20.0
-"""The width of a state, and of the space between two texts or beside the label of an arrow."""
+"""The width of a state, and the width of the space between two texts or beside the label of an arrow."""
 _SWEEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """``at``: the centre of each state. ``ways``: for each arrow the points that it passes, including its ends."""
+    """Positions in a picture, as pairs (x, y). ``at``: the centre of each state. ``ways``: for each arrow, the points
+    on its way, including its ends (for a loop, one point).
+    """
 
     at: list[tuple[float, float]]
     ways: list[list[tuple[float, float]]]
 
 
 def place(words: Sequence[int], labelled: Sequence[tuple[int, int, int]]) -> Placed:
-    """Place states, by the number of characters of the words below each, and arrows: source, target, and the number of
-    characters of the label. State 0 is the first and reaches all others.
+    """Place states and arrows. ``words``: for each state, the number of characters of the words below it. ``labelled``:
+    for each arrow, its source, its target, and the number of characters of its label. State 0 must reach all others.
     """
     count, arrows = len(words), [arrow[:2] for arrow in labelled]
     onward: list[list[int]] = [[] for _ in range(count)]
@@ -77,8 +85,8 @@ def place(words: Sequence[int], labelled: Sequence[tuple[int, int, int]]) -> Pla
 def _columns(
     column: Sequence[int], count: int, words: Sequence[int], labelled: Sequence[tuple[int, int, int]]
 ) -> list[float]:
-    """The centre of each column. No text reaches into that of the next column, and no label into a state; but columns
-    are at most ``COLUMN`` apart, and longer texts are shortened.
+    """The centre of each column. Columns are so far apart that texts of neighbouring columns do not overlap, nor labels
+    and states, but at most ``COLUMN``; the page shortens longer texts.
     """
     half, gap = [0.0] * count, [NARROW] * count
     for state, length in enumerate(words):
@@ -113,8 +121,8 @@ def _nearest(onward: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _after_all(onward: Sequence[Sequence[int]]) -> list[int]:
-    """The most arrows of a path from state 0 to each state, arrows that lead back left out: all others lead to the
-    right. An arrow leads back if depth-first search meets its target on the way from state 0 to its source.
+    """The length of a longest path from state 0 to each state, without back arrows, so that all other arrows lead to
+    the right. A back arrow leads to a state that is on the path of the depth-first search when it leaves the source.
     """
     found = [0] * len(onward)
     for state, targets in reversed(_left(onward)):  # each after all that lead to it
@@ -124,8 +132,8 @@ def _after_all(onward: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _left(onward: Sequence[Sequence[int]]) -> list[tuple[int, list[int]]]:
-    """The states in the order in which depth-first search leaves them, with the targets of arrows that do not lead
-    back.
+    """The states in the order in which a depth-first search leaves them (postorder), each with the targets of its
+    arrows that are not back arrows.
     """
     order: list[tuple[int, list[int]]] = []
     path = [(0, iter(onward[0]))] if onward else []

@@ -37,8 +37,9 @@ MOST_LISTED = 500
 
 
 class Opened:
-    """An opened constraint. ``constraint``: over bytes; None if there is none (an artifact, or a token-level
-    constraint).
+    """A constraint that is open in the explorer. ``constraint``: the constraint over bytes; None if only tokens can
+    walk the automaton, as for token-level constraints and artifacts with a stack. ``source``: what the user wrote.
+    ``messages``: the warnings of compiling it.
     """
 
     def __init__(
@@ -214,8 +215,8 @@ class Opened:
 
 
 def _matching(vocabulary: Vocabulary, allowed: list[int], query: str, *, first: bool) -> list[int]:
-    """The tokens that contain ``query``: those equal to it first, then those that begin with it; ``#12`` is the token
-    with that id.
+    """The tokens that contain ``query``: first those that are equal to it, then those that begin with it, then the
+    rest. The query ``#12`` selects the token with the id 12.
     """
     if not query:
         return allowed

@@ -63,8 +63,9 @@ class _Step:
 
 @dataclass(slots=True)
 class _Part:
-    """``order``: configurations in the order of the search; ``word``: a shortest text that leads from the first one to
-    each; ``arrows``: the labels between two; ``open``: the configurations with arrows that leave the part.
+    """A part of an automaton. ``order``: configurations in the order of the search; ``word``: for each, a text that
+    leads to it from the first one; ``arrows``: the label of the arrow between two; ``open``: the configurations with
+    arrows that leave the part.
     """
 
     order: list[int] = field(default_factory=list)
@@ -164,8 +165,8 @@ def _characters(walk: Walk, at: int) -> list[tuple[int, _Step, bytes]]:
 
 
 def _whole(walk: Walk, at: int, missing: int, begun: list[Code]) -> dict[int, Ranges]:
-    """The targets of this number of continuation bytes, and their code points; ``begun``: the bits of the bytes
-    before.
+    """The configurations after ``missing`` continuation bytes, each with the code points that lead to it. ``begun``:
+    the leading bits of these code points, from the bytes before.
     """
     here: dict[int, Ranges] = {at: normalize(begun)}
     for _ in range(missing):
@@ -213,7 +214,8 @@ def _joined(part: _Part, walk: Walk, keep: set[int | None]) -> list[int]:
 
 
 def _least(part: _Part, walk: Walk) -> dict[int, int]:
-    """A number of bytes that each state is away from the end at least: exact where the part has all that it leads to.
+    """A lower bound of the number of bytes from each state to acceptance. It is exact for states from which no path
+    leaves the part.
     The search goes backwards from accepting states, and from those with arrows that leave the part.
     """
     into: dict[int, list[tuple[int, int]]] = {}

@@ -23,7 +23,7 @@ GIVEN = "given"
 
 
 class RequestError(errors.TokenfstError, ValueError):
-    """A query whose form is not that of the page."""
+    """A query has a form that the page does not send."""
 
 
 class Explorer:

@@ -1,9 +1,9 @@
 """HTTP for the explorer's page, on this computer and for this page only.
 
-Access: the address has a secret of 128 random bits, which no other page knows. A request must name this computer as its
-host (so that no foreign name leads here) and, if a browser sends the origin, that must be this page. Answers forbid
-frames, other hosts and cached copies. A request is JSON of at most ``MOST_BYTES``; the budget bounds the cost of a
-constraint.
+Access: the address has a secret of 128 random bits, which no other page knows. The ``Host`` header of a request must
+name this computer (against DNS rebinding), and an ``Origin`` header, if a browser sends one, must name this page.
+Answers forbid frames, requests to other hosts, and caching. A request is JSON of at most ``MOST_BYTES`` bytes; the
+budget bounds the cost of a constraint.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SECONDS = 30.0
 
 
 class Server(ThreadingHTTPServer):
-    """The explorer at ``address``, until ``shutdown()``. ``port`` 0: any free port."""
+    """Serves the explorer at ``address`` until ``shutdown()``. ``port``: the port, or 0 for any free one."""
 
     daemon_threads = True
 

@@ -24,7 +24,7 @@ try:
     import ray
     import ray.data
 except ImportError as error:
-    raise MissingDependencyError('batches on Ray need it: pip install "tokenfst[ray]"') from error
+    raise MissingDependencyError('batches on Ray need ray: pip install "tokenfst[ray]"') from error
 
 BATCH = 64
 """The number of lines that an actor gets at a time."""

@@ -1,9 +1,9 @@
 """``generate`` on Ray: from a dataset of prompts and constraints to a dataset of texts.
 
 Each actor holds one copy of the model, and processes batches of rows, each row with its own constraint. If a row's
-constraint cannot be compiled, or the tokens are too few for it, the row gets an error instead of a text; other rows
-are not affected. Actors run the model by ``tokenfst.generate``, or by vLLM (``vllm_workers``). If an actor or a
-computer is lost, Ray gives its batches to others.
+constraint cannot be compiled, or has no text of at most ``max_new_tokens`` tokens, the row gets an error instead of a
+text; other rows are not affected. Actors run the model with ``tokenfst.generate`` or with vLLM (``vllm_workers``). If
+an actor or a computer is lost, Ray gives its batches to others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ try:
 
     from tokenfst.ray.artifacts import Shared, shelf
 except ImportError as error:
-    raise MissingDependencyError('decoding on Ray needs it: pip install "tokenfst[ray]"') from error
+    raise MissingDependencyError('decoding on Ray needs ray: pip install "tokenfst[ray]"') from error
 
 Loaded = tuple[Any, Callable[[str], list[int]]]
 """A model, and a function from text to token ids."""
@@ -55,8 +55,9 @@ def generate(
 ) -> Any:
     """The rows of ``dataset`` with additional columns ``text``, ``tokens``, ``finished`` and ``error``.
 
-    The text is what the model writes after each prompt under the row's constraint. The result is a lazy dataset of
-    Ray Data.
+    ``text`` is what the model writes after the row's prompt under the row's constraint, ``tokens`` are its token ids
+    without the end token, ``finished`` says whether the text is complete, and ``error`` is empty or the reason why
+    there is no text. The result is a lazy dataset of Ray Data.
 
     ``model``: a folder or a name that transformers loads, with its tokenizer; or a function that returns a model
     (as for ``tokenfst.generate``) and a function from text to token ids. This function runs once in each of
@@ -159,10 +160,10 @@ class Rows(ABC):
 
     @abstractmethod
     def _write(self, prompts: list[str], automata: list[Automaton]) -> list[Written | str]:
-        """For each prompt, what the model wrote, or the message why it wrote nothing."""
+        """For each prompt, what the model wrote, or a message that says why it wrote nothing."""
 
     def _automaton(self, text: str) -> Automaton | str:
-        """The automaton of a row's constraint, or the message why there is none."""
+        """The automaton of a row's constraint, or a message that says why there is none."""
         try:
             found = self._shared.automaton(members_of(text), text)
             start_matcher(found, self._most)  # raises as a decoder would, if no text is short enough

@@ -37,7 +37,7 @@ class VLLMDecoder(Rows):
         self._check_vocabulary(model)
 
     def _check_vocabulary(self, model: str) -> None:
-        """Artifacts are of the vocabulary that was given, so it must be the engine's."""
+        """Raise VocabularyMismatchError if the vocabulary that artifacts are compiled for is not the engine's."""
         known, width = self._vocabulary, self._engine.llm_engine.model_config.get_vocab_size()
         if len(known) == width:
             ends = list(known.eos_token_ids)
@@ -57,9 +57,7 @@ class VLLMDecoder(Rows):
         made: list[Written | str] = []
         plain = [each for each in automata if isinstance(each, TokenAutomaton)]
         if len(plain) < len(automata):
-            return ["vLLM's workers take no canonical automata: leave that option out of the document"] * len(
-                automata
-            )
+            return ["vLLM's workers take no canonical automata: use engine='transformers'"] * len(automata)
         with named_automata(plain) as names:
             params = [
                 SamplingParams(

@@ -11,22 +11,22 @@ from tokenfst.common.arguments import real, refuse, whole
 from tokenfst.errors import ArgumentValueError
 
 _PART = 0.8
-"""The part of a job's time that one construction may take."""
+"""The fraction of a job's time that one construction may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one server.
 
-    ``workers``: the number of processes that compile, and so of constraints that are compiled at the same time.
-    ``seconds``: wall-clock time that a request may take in a process before that is killed; the refusal is final only
-    if the request had a processor for most of them. ``memory``: bytes that a process may take beyond those at its
-    start. ``states``: of an automaton. ``body``: bytes of a request. ``answer``: bytes of an answer that is not an
-    artifact. ``queue``: requests of one tenant that wait for a worker. ``waiting``: the greatest number of seconds that
-    they wait. ``reading``: seconds within which headers, or a body, must arrive, and within which a client must take a
-    part of its answer. ``memory_cache``: bytes of cached answers, and
-    again as many of cached artifacts. ``grace``: seconds for open requests when the server shuts down.
-    ``connections``: open connections.
+    ``workers``: the number of worker processes, and so of constraints that are compiled at the same time (0: one for
+    each CPU). ``seconds``: wall-clock time that a request may take in a worker; then the worker is killed. The client
+    is told to try again if the request had a processor for less than three quarters of that time. ``memory``: bytes
+    that a worker may allocate beyond those at its start. ``states``: states of an automaton. ``body``: bytes of a
+    request's body. ``answer``: bytes of an answer that is not an artifact. ``queue``: requests of one tenant that wait
+    for a worker. ``waiting``: seconds that a request may wait. ``reading``: seconds within which the headers or the
+    body of a request must arrive, and within which a client must read the next part of its answer. ``memory_cache``:
+    bytes of cached answers; cached artifacts may take as many again. ``grace``: seconds to finish open requests when
+    the server shuts down. ``connections``: open connections.
     """
 
     workers: int = 0
@@ -54,7 +54,7 @@ class Limits:
 
     @property
     def budget(self) -> Budget:
-        """The budget of each construction in a worker. It is smaller than that of a whole job, so that the library
-        reports what was too large before the process is killed.
+        """The budget of each construction in a worker. It has less time and memory than the whole job, so that the
+        library reports what was too large before the worker is killed.
         """
         return Budget(states=self.states, bytes=max(1, self.memory // 2), seconds=_PART * self.seconds)

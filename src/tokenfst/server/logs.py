@@ -1,4 +1,4 @@
-"""The log: one JSON object a line, on stderr. It has no key, no constraint and no text of a client."""
+"""The log: one JSON object on each line of stderr. It contains no key, no constraint and no text of a client."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def start(level: str) -> None:
 
 @contextmanager
 def uvicorn_silent(when: Callable[[], bool]) -> Iterator[None]:
-    """A context in which uvicorn logs nothing once ``when()`` is true: the traceback of what is reported otherwise."""
+    """A context in which uvicorn logs nothing once ``when()`` is true, since that error is reported in another way."""
     logger = logging.getLogger("uvicorn.error")
 
     def keeps(record: logging.LogRecord) -> bool:

@@ -3,8 +3,10 @@
     {"error": {"code": "bad_constraint", "type": "SchemaError", "message": "#/type: ...", "pointer": "#/type",
                "position": null, "part": "a", "remedy": "..."}}
 
-``code`` is one of few values, for programs. ``type`` is the class of the library's error. ``message`` is its text,
-which says where and what is wrong, and what to write instead. ``remedy`` is added by the server.
+``code`` is a key of ``STATUS``, for programs. ``type`` is the class of the library's error, or null. ``message`` says
+what is wrong, and where. ``pointer`` is a JSON pointer to the place, ``position`` a position in a pattern or grammar,
+and ``part`` the member of the request that the error is about; each is null if it does not apply. ``remedy`` is the
+server's advice, or null.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Refused(Exception):
-    """A request that is refused, and the reason."""
+    """An error that refuses a request. The fields are those of the JSON object in the module's docstring;
+    ``retry_after``: seconds for the header ``Retry-After``.
+    """
 
     code: str
     message: str
@@ -80,12 +84,14 @@ class Refused(Exception):
 
 
 def busy(message: str, delay: int) -> Refused:
-    """The refusal of a request that would wait too long; ``delay``: the seconds after which it has a chance."""
+    """The refusal of a request because too many wait, or because it has waited too long. ``delay``: seconds after which
+    the client should try again.
+    """
     return Refused("busy", message, "send it again later (Retry-After)", retry_after=delay)
 
 
 _OWN = 0.75
-"""A request that used less than this part of its seconds on a processor was kept waiting for one."""
+"""A request that had a processor for less than this fraction of its time was delayed by other work."""
 
 
 def late(limit: float, used: float | None) -> Refused:
@@ -109,7 +115,7 @@ def late(limit: float, used: float | None) -> Refused:
 
 
 def unknown_id() -> Refused:
-    """The answer for every id that is not in the tenant's store, whether another tenant has it or not."""
+    """The refusal for an id that is not in the tenant's store. It is the same whether another tenant has the id."""
     return Refused(
         "not_found",
         "there is no constraint with this id",
@@ -119,8 +125,8 @@ def unknown_id() -> Refused:
 
 
 def refused(error: Exception, part: str | None = None, used: float | None = None) -> Refused:
-    """The refusal for an error of a question. ``part``: the part of the request that it is about; ``used``: the seconds
-    that the question used on a processor.
+    """The refusal for an error that a question raised. ``part``: the member of the request that the error is about;
+    ``used``: seconds for which the question had a processor.
     """
     kind, message = type(error).__name__, reason_of(error)
     if isinstance(error, Refused):
@@ -143,14 +149,14 @@ def refused(error: Exception, part: str | None = None, used: float | None = None
     if isinstance(error, ArtifactError):
         return Refused(
             "store",
-            "what the store holds under this id is damaged, or signed by nobody whom this server trusts",
+            "the stored artifact with this id is damaged, or not signed by a key that this server trusts",
             "send the constraint to POST /v1/constraints again, which replaces it",
             kind,
         )
     if isinstance(error, StoreError):
         return Refused("store", "the store does not work", "try again later", kind, retry_after=5)
     if isinstance(error, MissingDependencyError):
-        return Refused("fault", message, "tell who runs this server", kind)
+        return Refused("fault", message, "tell the operator of this server", kind)
     if isinstance(error, TokenfstError | ValueError | TypeError):
         place = place_of(error)
         return Refused(
@@ -162,5 +168,5 @@ def refused(error: Exception, part: str | None = None, used: float | None = None
             part=part,
         )
     return Refused(
-        "fault", message, "this is a fault in tokenfst, not in your request: please report it", kind
+        "fault", message, "this is a bug in tokenfst, not an error in your request: please report it", kind
     )

@@ -43,9 +43,9 @@ except ModuleNotFoundError as missing:
 
 Announce = Callable[[str, int], None]
 _FILES = 256
-"""The number of files that a server opens besides its connections, at most about."""
+"""An upper estimate of the number of files that a server opens besides its connections."""
 _HEADERS = 64 << 10
-"""Bytes that the headers of a request may have, about."""
+"""The approximate number of bytes that the headers of a request may have."""
 
 
 class PortError(TokenfstError, OSError):
@@ -172,10 +172,12 @@ def run(
     log_level: str = "info",
     announce: Announce | None = None,
 ) -> int:
-    """Serve until a signal comes; returns 0. ``announce`` is called with the host and the port once it listens.
+    """Serve until a signal ends the server; returns 0. ``announce`` is called with the host and the port once it
+    listens.
 
-    Raises the errors of the store's URL and of the keys, and ``TokenfstError`` if no worker or port is available. A
-    storage that cannot be read now may come back: /readyz reports it.
+    Raises StoreError for an invalid URL of the store, KeysError and OSError for the file of keys, and ``TokenfstError``
+    if no worker can be started or the port cannot be used. A store that cannot be read at the moment is no error here:
+    /readyz reports it.
     """
     logs.start(log_level)
     make_room(work.limits.connections)

@@ -56,7 +56,9 @@ class ConstraintOptions(
         typer.Argument(
             metavar="CONSTRAINT",
             show_default=False,
-            help="A regular expression in Python's syntax, or an artifact (*.safetensors).",
+            help="A regular expression in Python's syntax, or an artifact (*.safetensors). Instead of it, give one of "
+            "--file, --json-schema, --grammar, --structural-tag, --choices, --hierarchy, --concepts, --ltlf, --python "
+            "and --template.",
         ),
     ] = None
     depth: Annotated[

@@ -64,7 +64,7 @@ def sample_command(
     where the text may end, it ends with probability 0.15. Line breaks, control characters and bytes that are not UTF-8
     are shown as escapes; --json prints the exact strings.
 
-    Each string is printed as soon as it is drawn, so the number may be any: Ctrl-C or a closed pipe ends the command.
+    Each string is printed as soon as it is drawn, so the number has no bound: Ctrl-C or a closed pipe ends the command.
     """
     if max_tokens is not None:
         if max_new_tokens is not None:

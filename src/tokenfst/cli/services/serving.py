@@ -189,8 +189,9 @@ def serve_command(
     limiting: LimitOptions,
     json: Json = False,
 ) -> int:
-    """Serve constraints over HTTP: compile, check, explain, compare and sample them. The server also validates
-    requests to OpenAI's APIs. For example: tokenfst serve --store artifacts --vocabulary mistral:tekken_240911.
+    """Serve constraints over HTTP: compile, check, explain, compare and sample them. A constraint is a JSON Schema, a
+    pattern, a grammar (Lark, GBNF, EBNF) or a structural tag. The server also validates requests to OpenAI's APIs.
+    For example: tokenfst serve --store artifacts --vocabulary mistral:tekken_240911.
 
     Each request with a constraint runs in a worker process that is killed if it exceeds its limits. Artifacts go into
     the store. The log is JSON on stderr. With --json, one JSON object on stdout gives the server's URL once it

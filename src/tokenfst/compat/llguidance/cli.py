@@ -30,12 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--lark", help="a file with a grammar in Lark's notation")
     parser.add_argument("--json-schema", help="a file with a JSON Schema")
-    parser.add_argument("--text", help="a file with the text that a model has written, say")
-    parser.add_argument("--log-level", default=1, type=int, help="means nothing")
+    parser.add_argument("--text", help="a file with a text, for example one that a model has written")
+    parser.add_argument("--log-level", default=1, type=int, help="has no effect")
     parser.add_argument(
-        "--ff-tokens", action="store_true", help="take tokens that are certain without asking"
+        "--ff-tokens", action="store_true", help="accept forced tokens without computing a mask"
     )
-    parser.add_argument("--backtrack", action="store_true", help="means nothing: no token is taken back")
+    parser.add_argument("--backtrack", action="store_true", help="has no effect: no token is taken back")
     given = parser.parse_args(arguments)
     grammar: dict[str, Any] = {}
     if given.lark:

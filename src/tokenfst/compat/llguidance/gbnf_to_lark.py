@@ -3,7 +3,8 @@
 ``python -m tokenfst.compat.llguidance.gbnf_to_lark a.gbnf`` reads a file and writes ``a.lark``.
 
 The grammar accepts the same texts as before. ``root`` becomes ``start``. A rule becomes a terminal, with a name in
-capitals, if it is regular and calls only rules that are. Strings and classes are written anew; comments are left out.
+capitals, if it contains no special tokens and calls only terminals. Strings and character classes are written in
+Lark's syntax; comments are left out.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class _Writer:
                 self.names[name] = self._named(name, name in terminals)
 
     def _needs(self, body: Any) -> set[str]:
-        """The rules that a body calls. Terminals cannot contain special tokens, so for these the result has a name of
-        no rule.
+        """The rules that a body calls. If the body has special tokens, which terminals cannot contain, the result also
+        has the name "", which no rule has.
         """
         for token in tokens_of(body, "NAME"):
             if token not in self.rules:

@@ -28,7 +28,7 @@ def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
 
 
 def consume_token_par(executor: LLExecutor, matchers: Rows) -> list[bool]:
-    """Accept a token in each matcher."""
+    """Accept a token in each matcher; returns which matchers accepted theirs."""
     return executor.consume_token_par(matchers)
 
 

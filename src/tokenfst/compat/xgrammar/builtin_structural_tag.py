@@ -47,7 +47,10 @@ def register_model_structural_tag(name: str) -> Callable[[_Builder], _Builder]:
 def normalize_tool_choice(
     tools: list[Any] | None = None, tool_choice: Any = "auto"
 ) -> tuple[list[FunctionToolParam], list[BuiltinToolParam], Literal["auto", "required", "forced"]]:
-    """The tools that the choice leaves, functions and those of the server, and how many of them must be called.
+    """The tools that ``tool_choice`` allows, and which calls it requires.
+
+    Returns the functions, the built-in tools of the server, and a mode: "auto" (no call is required), "required" (at
+    least one call), or "forced" (a call of the one tool that is left).
 
     Raises ToolError, which is a ValueError as in xgrammar, for something that is not a tool or a choice, for the
     choice of a tool that is not in the list, and if a tool must be called and none is left.

@@ -121,11 +121,11 @@ class GrammarMatcher:
         return True
 
     def find_jump_forward_string(self) -> str:
-        """The text that must come next."""
+        """The text that must come next; empty if there is a choice, or after the end."""
         return "" if self.matcher.is_terminated() else self.matcher.find_jump_forward_string()
 
     def rollback(self, num_tokens: int = 1) -> None:
-        """Take back the last steps."""
+        """Take back the last ``num_tokens`` steps: tokens, or whole texts of ``accept_string``."""
         if not 0 <= num_tokens <= len(self._steps):
             raise RuntimeError(
                 f"cannot roll back {counted(num_tokens, 'step')}: only {len(self._steps):,} were taken"
@@ -195,7 +195,7 @@ class BatchGrammarMatcher:
     def batch_fill_temperature(
         matchers: Sequence[GrammarMatcher], temperatures: torch.Tensor, indices: Sequence[int] | None = None
     ) -> None:
-        """The temperature of each matcher, or its default; -1 if it has neither."""
+        """Write the temperature of each matcher, or its default, into its row; -1 if it has neither."""
         if (
             temperatures.dtype != torch.float32
             or temperatures.dim() != 1
@@ -242,13 +242,13 @@ def _pairs(matchers: Sequence[GrammarMatcher], parts: Sequence[_T]) -> list[tupl
 
 
 def bits(bitmask: torch.Tensor, size: int) -> torch.Tensor:
-    """A bitmask as booleans, ``size`` for each row."""
+    """A bitmask, int32 (rows, words), as booleans (rows, size)."""
     places = torch.arange(32, dtype=torch.int32)
     return ((bitmask[:, :, None] >> places) & 1).reshape(len(bitmask), -1)[:, :size].bool()
 
 
 def packed(allowed: torch.Tensor) -> torch.Tensor:
-    """Booleans as a bitmask; the remaining bits are 0, so not allowed."""
+    """Booleans (rows, size) as a bitmask, int32 (rows, ceil(size / 32)). The remaining bits are 0 (not allowed)."""
     rows, size = allowed.shape
     padded = torch.zeros((rows, -(-size // 32) * 32), dtype=torch.int64)
     padded[:, :size] = allowed
@@ -257,12 +257,12 @@ def packed(allowed: torch.Tensor) -> torch.Tensor:
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The shape of a bitmask."""
+    """The shape of a bitmask: (rows, words of 32 bits in a row)."""
     return batch_size, -(-vocab_size // 32)
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> torch.Tensor:
-    """A bitmask that allows every token."""
+    """A bitmask that allows every token, int32 of shape ``get_bitmask_shape(batch_size, vocab_size)``."""
     return torch.full(get_bitmask_shape(batch_size, vocab_size), -1, dtype=bitmask_dtype)
 
 

@@ -69,12 +69,12 @@ def _format(name: str, kind: str, fields: str, about: str, **defaults: Any) -> t
 
 
 _once = {"at_least_one": False, "stop_after_first": False}
-ConstStringFormat = _format("ConstStringFormat", "const_string", "value", "One text.")
+ConstStringFormat = _format("ConstStringFormat", "const_string", "value", "The text ``value``.")
 JSONSchemaFormat = _format(
     "JSONSchemaFormat",
     "json_schema",
     "json_schema",
-    "The texts of a JSON Schema, in a style.",
+    "The texts of a JSON Schema, written in a ``style``.",
     style="json",
     any_order=False,
     max_whitespace_cnt=None,
@@ -84,29 +84,46 @@ QwenXMLParameterFormat = _format(
     "QwenXMLParameterFormat", "qwen_xml_parameter", "json_schema", "A JSON Schema in Qwen's style."
 )
 AnyTextFormat = _format(
-    "AnyTextFormat", "any_text", "", "Any text.", excludes=[], max_tokens=None, max_chars=None
+    "AnyTextFormat",
+    "any_text",
+    "",
+    "Any text that contains none of ``excludes``.",
+    excludes=[],
+    max_tokens=None,
+    max_chars=None,
 )
-TokenFormat = _format("TokenFormat", "token", "token", "One token.")
+TokenFormat = _format("TokenFormat", "token", "token", "The token ``token``.")
 ExcludeTokenFormat = _format(
-    "ExcludeTokenFormat", "exclude_token", "", "One token, none of some.", exclude_tokens=[]
+    "ExcludeTokenFormat",
+    "exclude_token",
+    "",
+    "One token that is not in ``exclude_tokens``.",
+    exclude_tokens=[],
 )
 AnyTokensFormat = _format(
-    "AnyTokensFormat", "any_tokens", "", "Tokens, none of some.", exclude_tokens=[], max_tokens=None
+    "AnyTokensFormat",
+    "any_tokens",
+    "",
+    "Tokens that are not in ``exclude_tokens``.",
+    exclude_tokens=[],
+    max_tokens=None,
 )
 GrammarFormat = _format("GrammarFormat", "grammar", "grammar", "The texts of a grammar.")
 RegexFormat = _format("RegexFormat", "regex", "pattern", "The texts of a pattern.")
-SequenceFormat = _format("SequenceFormat", "sequence", "elements", "One after another.")
-OrFormat = _format("OrFormat", "or", "elements", "One of several.")
-OptionalFormat = _format("OptionalFormat", "optional", "content", "One or none.")
-PlusFormat = _format("PlusFormat", "plus", "content", "One or more.")
-StarFormat = _format("StarFormat", "star", "content", "None or more.")
-RepeatFormat = _format("RepeatFormat", "repeat", "min max content", "So many.")
-TagFormat = _format("TagFormat", "tag", "begin content end", "A content between two delimiters.")
+SequenceFormat = _format("SequenceFormat", "sequence", "elements", "The ``elements``, one after another.")
+OrFormat = _format("OrFormat", "or", "elements", "One of the ``elements``.")
+OptionalFormat = _format("OptionalFormat", "optional", "content", "The ``content``, or nothing.")
+PlusFormat = _format("PlusFormat", "plus", "content", "The ``content``, once or more often.")
+StarFormat = _format("StarFormat", "star", "content", "The ``content``, any number of times.")
+RepeatFormat = _format(
+    "RepeatFormat", "repeat", "min max content", "The ``content``, from ``min`` to ``max`` times."
+)
+TagFormat = _format("TagFormat", "tag", "begin content end", "The ``content`` between ``begin`` and ``end``.")
 TriggeredTagsFormat = _format(
     "TriggeredTagsFormat",
     "triggered_tags",
     "triggers tags",
-    "Free text, in which a trigger begins a tag.",
+    "Free text in which each of ``triggers`` begins one of ``tags``.",
     **_once,
     excludes=[],
 )
@@ -114,7 +131,7 @@ TokenTriggeredTagsFormat = _format(
     "TokenTriggeredTagsFormat",
     "token_triggered_tags",
     "trigger_tokens tags",
-    "Free tokens, in which a trigger begins a tag.",
+    "Free tokens in which each of ``trigger_tokens`` begins one of ``tags``.",
     exclude_tokens=[],
     **_once,
 )
@@ -122,17 +139,22 @@ TagsWithSeparatorFormat = _format(
     "TagsWithSeparatorFormat",
     "tags_with_separator",
     "tags separator",
-    "Tags with a text between them.",
+    "Some of ``tags``, with the text ``separator`` between them.",
     **_once,
 )
 DispatchFormat = _format(
-    "DispatchFormat", "dispatch", "rules", "Free text, in which a text begins a rule.", loop=True, excludes=[]
+    "DispatchFormat",
+    "dispatch",
+    "rules",
+    "Free text in which the text of a rule begins the rule's content.",
+    loop=True,
+    excludes=[],
 )
 TokenDispatchFormat = _format(
     "TokenDispatchFormat",
     "token_dispatch",
     "rules",
-    "Free tokens, in which a token begins a rule.",
+    "Free tokens in which the token of a rule begins the rule's content.",
     loop=True,
     exclude_tokens=[],
 )
@@ -140,7 +162,7 @@ Format = _Fields
 
 
 class StructuralTagItem(_Fields):
-    """A tag of the deprecated form."""
+    """A tag of the deprecated form: a text of the JSON Schema ``schema`` between ``begin`` and ``end``."""
 
     fields = ("begin", "schema", "end")
     schema: Any
@@ -149,7 +171,7 @@ class StructuralTagItem(_Fields):
 
 
 class StructuralTag(_Fields):
-    """A whole structural tag."""
+    """A complete structural tag, whose texts are those of its ``format``."""
 
     kind = "structural_tag"
     fields = ("format",)
@@ -191,4 +213,4 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise InvalidJSONError(f"this is no JSON: {error}") from None
+        raise InvalidJSONError(f"this is not JSON: {error}") from None

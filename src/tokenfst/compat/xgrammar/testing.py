@@ -65,7 +65,7 @@ def _traverse_draft_tree(
 
 
 def bool_mask_to_bitmask(bool_mask: torch.Tensor) -> torch.Tensor:
-    """Booleans as a bitmask; the remaining bits are 1, so allowed."""
+    """Booleans (rows, size) as a bitmask, int32 (rows, ceil(size / 32)). The remaining bits are 1 (allowed)."""
     rows, size = bool_mask.shape
     padded = torch.ones((rows, -(-size // 32) * 32), dtype=torch.bool)
     padded[:, :size] = bool_mask
@@ -73,7 +73,9 @@ def bool_mask_to_bitmask(bool_mask: torch.Tensor) -> torch.Tensor:
 
 
 def bitmask_to_bool_mask(bit_mask: torch.Tensor, vocab_size: int | None = None) -> torch.Tensor:
-    """A bitmask as booleans."""
+    """A bitmask, int32 (rows, words), as booleans (rows, vocab_size). Raises ValueError for another device than the CPU
+    or another dtype.
+    """
     if bit_mask.device.type != "cpu" or bit_mask.dtype != bitmask_dtype:
         raise ValueError(
             f"bit_mask must be of {bitmask_dtype} on the CPU, not {bit_mask.dtype} on {bit_mask.device}"

@@ -104,10 +104,10 @@ class TokenizerInfo:
 
     @property
     def hidden_tokens(self) -> int:
-        """How many tokens follow those of the tokenizer.
+        """The number of tokens in ``vocabulary`` beyond ``vocab_size``, which the tokenizer itself does not have.
 
-        This is an end token if the tokenizer has none. An empty tokenizer, with which texts are tested, gets one
-        token for each byte.
+        A tokenizer without an end token gets one. An empty tokenizer, with which texts are tested, also gets one token
+        for each byte.
         """
         return len(self._vocabulary) - self._size
 
@@ -128,7 +128,7 @@ class TokenizerInfo:
 
     @property
     def special_token_ids(self) -> list[int]:
-        """Tokens that spell nothing."""
+        """The ids of special tokens, which spell no bytes."""
         return sorted(token for token in self._vocabulary.special_token_ids if token < self._size)
 
     def dump_metadata(self) -> str:
@@ -183,7 +183,7 @@ def written(text: str, *fields: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise InvalidJSONError(f"this is no JSON: {error}") from None
+        raise InvalidJSONError(f"this is not JSON: {error}") from None
     if not isinstance(found, dict) or "__VERSION__" not in found:
         raise DeserializeFormatError("this is not what serialize_json writes: it has no __VERSION__")
     if found["__VERSION__"] != VERSION:

@@ -20,7 +20,7 @@ class SizedCache(Generic[_T]):
         self._kept: OrderedDict[bytes, tuple[_T, int, float]] = OrderedDict()
 
     def get(self, key: bytes) -> _T | None:
-        """The value, if it is here and not too old."""
+        """The value; None if it is not cached or its lifetime is over."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -31,8 +31,8 @@ class SizedCache(Generic[_T]):
         return found[0]
 
     def put(self, key: bytes, value: _T, size: int, fresh: float = float("inf")) -> None:
-        """Cache a value with its size in bytes and its lifetime in seconds; one that would evict most others is not
-        cached.
+        """Cache a value with its ``size`` in bytes and its lifetime ``fresh`` in seconds. A value that takes more than
+        a quarter of the limit is not cached, so that it does not evict many others.
         """
         self.drop(key)
         if size > self._most // 4:
@@ -50,7 +50,9 @@ class SizedCache(Generic[_T]):
 
 
 def digest(*parts: str | bytes) -> bytes:
-    """The digest of several parts, each with its length."""
+    """The SHA-256 digest of a sequence of texts and bytes. The length of each part is hashed too, so different
+    sequences have different digests.
+    """
     made = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part

@@ -45,7 +45,7 @@ _CHUNK = 256 << 10
 _READERS = 4
 """The greatest number of artifacts that are read from stores at the same time."""
 _LOOKED = 2.0
-"""Seconds for which a check of the store is trusted."""
+"""Seconds for which ``/readyz`` reuses the result of a check of the store."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TICK = 0.1
 _NOTHING = "0" * 64
@@ -76,7 +76,7 @@ class _About:
 
 
 class Server:
-    """One server without its port."""
+    """The application of one server: its tenants, caches, worker processes and routes, without a port."""
 
     def __init__(self, work: Work, store: str, keys: Path | None) -> None:
         self._work, self._limits, self._store, self._keys = work, work.limits, store, keys
@@ -96,7 +96,7 @@ class Server:
         self.metrics = Metrics(
             {
                 "queue_waiting": ("Requests that wait for a worker", lambda: self._pool.waiting),
-                "workers_busy": ("Workers that have something to do", lambda: self._pool.busy),
+                "workers_busy": ("Workers that work on a request", lambda: self._pool.busy),
                 "cached_answer_bytes": ("Bytes of answers in the cache", lambda: self._answers.bytes),
                 "cached_artifact_bytes": ("Bytes of artifacts in the cache", lambda: self._artifacts.bytes),
             },
@@ -104,7 +104,7 @@ class Server:
         )
 
     def application(self) -> Starlette:
-        """The routes."""
+        """The ASGI application with all routes."""
         routes = [
             *(
                 Route(path, self._handled(path, self._question(name)), methods=["POST"])
@@ -176,7 +176,9 @@ class Server:
             about = _About(own, route, time.perf_counter())
             try:
                 if self.is_ending:
-                    raise Refused("ending", "this server is ending", "send it to another one", retry_after=1)
+                    raise Refused(
+                        "ending", "this server is shutting down", "use another server", retry_after=1
+                    )
                 about.tenant = self._tenant(request)
                 response = await handler(request, about)
             except Refused as error:
@@ -188,7 +190,7 @@ class Server:
             except Exception:
                 logs.LOGGER.exception("fault", extra={"about": {"request": own, "route": route}})
                 about.code = "fault"
-                response = _refusal(Refused("fault", "this is a fault in tokenfst: please report it"))
+                response = _refusal(Refused("fault", "this is a bug in tokenfst: please report it"))
             self._finish(response, about)
             return response
 
@@ -223,16 +225,18 @@ class Server:
             raise Refused(
                 "no_key",
                 "the API key is missing or not known",
-                "send it as 'Authorization: Bearer KEY' or as 'X-API-Key: KEY'",
+                "send a key as 'Authorization: Bearer KEY' or as 'X-API-Key: KEY'",
             )
         return tenant
 
     async def _body(self, request: Request, about: _About) -> bytes:
         most = self._limits.body
         if request.headers.get("content-encoding", "identity").lower() != "identity":
-            raise Refused("wrong_encoding", "compressed bodies are not read", "send the body as it is")
+            raise Refused("wrong_encoding", "compressed bodies are not read", "send the body uncompressed")
         length = request.headers.get("content-length", "0")
-        too_large = Refused("too_large", f"a body has at most {counted(most, 'byte')}", "send a smaller one")
+        too_large = Refused(
+            "too_large", f"a body may have at most {counted(most, 'byte')}", "send a smaller one"
+        )
         if not length.isdigit() or len(length) > 18 or int(length) > most:
             raise too_large
         body = bytearray()
@@ -311,7 +315,7 @@ class Server:
         try:
             part = asked_range(header, len(data))
         except ValueError as error:
-            found = _refusal(Refused("bad_range", str(error), "ask for bytes that there are"))
+            found = _refusal(Refused("bad_range", str(error), "ask for bytes within the artifact"))
             found.headers["content-range"] = f"bytes */{len(data)}"
             return found
         begin, end = (0, len(data)) if part is None else part
@@ -415,7 +419,9 @@ async def _chunks(data: memoryview, begin: int, end: int) -> AsyncIterator[bytes
 async def _shared(
     flights: dict[bytes, asyncio.Task[_T]], key: bytes, begin: Callable[[], Coroutine[Any, Any, _T]]
 ) -> _T:
-    """The result of what is in progress under a key, or else begun now, for all who want it meanwhile."""
+    """The result of the task that is in progress under ``key``, or else of ``begin()``, which is started as a task.
+    Callers that ask for the same key while the task runs share it.
+    """
     flight = flights.get(key)
     if flight is None:
         flight = flights[key] = asyncio.create_task(begin())

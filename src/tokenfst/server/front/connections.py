@@ -9,19 +9,21 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _LEAST = 10 << 10
-"""Bytes of an answer that a client must take within the limit."""
+"""Bytes of an answer that a client must read within the limit."""
 
 
 class Connection(H11Protocol):  # type: ignore[misc]
-    """uvicorn's connection with a limit of ``seconds`` for each thing that it waits for: the headers of a request, from
-    the first byte or from the beginning of the connection; the rest of a body after its answer; and that the client
-    takes ``_LEAST`` bytes of what was sent, or the rest, also after uvicorn has closed the connection.
+    """uvicorn's connection, which is also closed if a client is slow.
 
-    The application bounds the time of a body that it reads; uvicorn bounds how long a connection is idle.
+    The client has ``seconds`` for each of these: to send the headers of a request, counted from the beginning of the
+    connection or, for a later request, from its first byte; to send the rest of a body that was already answered; and
+    to read the next ``_LEAST`` bytes of an answer, or its rest if that is less. The last limit also applies after
+    uvicorn has closed the connection. The application bounds the time of a body that it reads; uvicorn bounds how long
+    a connection is idle.
 
-    ``waiting``: the connections of the server without a request in progress, longest first. If there are as many
-    connections as allowed (``limit_concurrency``), a new one closes the one that has waited longest. So clients that
-    send nothing keep nobody out.
+    ``waiting``: the server's connections without a request in progress, the longest waiting first. If the server has as
+    many connections as allowed (``limit_concurrency``), a new connection closes the one that has waited longest. So
+    clients that send nothing keep nobody out.
     """
 
     def __init__(self, *given: Any, seconds: float, waiting: dict[Connection, None], **named: Any) -> None:
@@ -31,7 +33,7 @@ class Connection(H11Protocol):  # type: ignore[misc]
         self._sending: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Wait for headers."""
+        """Start the timer for the headers; if there are too many connections, close the one that has waited longest."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(
             high=0
@@ -49,18 +51,18 @@ class Connection(H11Protocol):  # type: ignore[misc]
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or begin with it if it is here."""
+        """Begin with the next request if it has arrived, or else wait for it."""
         super().on_response_complete()
         self._note_waiting()
 
     def pause_writing(self) -> None:
-        """The client has not taken all that was sent: bound the wait."""
+        """Start the timer: the client has not read all that was sent."""
         super().pause_writing()
         if self._sending is None:
             self._expect_taken()
 
     def resume_writing(self) -> None:
-        """The client has taken all that was sent: end the wait."""
+        """Stop the timer: the client has read all that was sent."""
         super().resume_writing()
         _cancel(self._sending)
         self._sending = None
@@ -74,7 +76,7 @@ class Connection(H11Protocol):  # type: ignore[misc]
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        """Bound the wait for what is not bounded elsewhere: one timer, which later bytes do not put off."""
+        """Start or stop the timer for headers, or for a body after its answer. Later bytes do not restart it."""
         self._note_waiting()
         theirs = self.conn.their_state
         answered = self.conn.our_state is h11.DONE and theirs is h11.SEND_BODY
@@ -85,7 +87,9 @@ class Connection(H11Protocol):  # type: ignore[misc]
             self._receiving = self.loop.call_later(self._seconds, self.transport.abort)
 
     def _note_waiting(self) -> None:
-        """Whether a request is in progress; bytes of one that is not complete do not change the order."""
+        """Add this connection to ``waiting``, or remove it if a request is in progress. Bytes of an incomplete request
+        do not change its place.
+        """
         if self.cycle is None or self.cycle.response_complete:
             self._waiting.setdefault(self)
         else:

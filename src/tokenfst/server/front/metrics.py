@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. No label has the name of a tenant, or another value that a client chooses."""
+"""Metrics for Prometheus. No label contains the name of a tenant or another value that a client chooses."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """The counters of one server. ``now``: gauges by name and help, read on request; ``deaths``: the number of replaced
-    processes, by reason.
+    """The metrics of one server. ``now``: for each gauge, by name, its help and a function that reads its value;
+    ``deaths``: the number of replaced worker processes, by reason.
     """
 
     def __init__(self, now: dict[str, tuple[str, Callable[[], float]]], deaths: dict[str, int]) -> None:
@@ -27,14 +27,14 @@ class Metrics:
         )
         self.seconds = Histogram(
             "tokenfst_request_seconds",
-            "Seconds from the first byte of a request to its answer",
+            "Seconds from the arrival of a request's headers to the beginning of its answer",
             ["route", "cached"],
             buckets=_BUCKETS,
             registry=self._registry,
         )
         self.late = Histogram(
             "tokenfst_late_seconds",
-            "How late the process in front comes to what it has to do, measured ten times a second",
+            "Delay of the event loop of the HTTP process in seconds, measured ten times a second",
             buckets=_BUCKETS,
             registry=self._registry,
         )
@@ -56,7 +56,8 @@ class _Now:
             yield GaugeMetricFamily(f"tokenfst_{name}", words, value=read())
         replaced = CounterMetricFamily(
             "tokenfst_workers_replaced",
-            "Processes that were replaced: out of time, out of memory, ended by themselves, grown",
+            "Worker processes that were replaced: out of time, delayed by other work (overload), out of memory, ended "
+            "by themselves (crash), grown too large (tired)",
             labels=["why"],
         )
         for why, number in self._deaths.items():

@@ -11,10 +11,10 @@ from tokenfst.server.refusals import STATUS
 Json = dict[str, Any]
 _CONSTRAINT: Json = {
     "type": "object",
-    "description": "One of json_schema, regex, lark, gbnf, ebnf and structural_tag, and options of that front end by "
-    "their own names.",
+    "description": "A constraint: one of json_schema, regex, lark, gbnf, ebnf and structural_tag. Further members are "
+    "options of that front end.",
     "properties": {
-        "id": {"description": "For people; it means nothing here."},
+        "id": {"description": "A name for people, which the server ignores."},
         "json_schema": {},
         **{name: {"type": "string"} for name in ("regex", "lark", "gbnf", "ebnf")},
         "structural_tag": {"type": "object"},
@@ -25,7 +25,7 @@ _CONSTRAINT: Json = {
 }
 _TEXT: Json = {
     "type": "object",
-    "description": "Bytes: as text where they are UTF-8, and else as hexadecimal digits.",
+    "description": "Bytes: as text (null if they are not UTF-8) and as hexadecimal digits.",
     "required": ["text"],
     "properties": {"text": {"type": ["string", "null"]}, "hex": {"type": "string"}},
 }
@@ -40,7 +40,8 @@ _WARNINGS: Json = {
 }
 _VOCABULARY: Json = {
     "type": "string",
-    "description": "A name or a fingerprint of GET /v1/vocabularies; may be left out where there is one.",
+    "description": "The name or the fingerprint of a vocabulary in GET /v1/vocabularies; optional if the server has "
+    "one vocabulary.",
 }
 _ID: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _COUNT: Json = {"type": "integer", "minimum": 0}
@@ -134,7 +135,7 @@ _SCHEMAS: Json = {
             "shortest_tokens": _COUNT,
             "milliseconds": {
                 "type": "object",
-                "description": "What it took here, this time.",
+                "description": "The time that the steps of this request took on this server.",
                 "additionalProperties": {"type": "number"},
             },
             "provider_findings": {"type": "array", "items": {"type": "object"}},
@@ -157,10 +158,16 @@ _SCHEMAS: Json = {
                 {
                     "code": {"enum": sorted(STATUS)},
                     "type": {"type": ["string", "null"], "description": "The class of the library's error."},
-                    "message": {"type": "string", "description": "The library's words."},
-                    "pointer": {"type": ["string", "null"], "description": "A JSON pointer to the place."},
-                    "position": {"type": ["integer", "null"], "description": "The place in a pattern."},
-                    "part": {"type": ["string", "null"], "description": "The member that it is about."},
+                    "message": {"type": "string", "description": "What is wrong, and where."},
+                    "pointer": {"type": ["string", "null"], "description": "A JSON pointer to the error."},
+                    "position": {
+                        "type": ["integer", "null"],
+                        "description": "The position of the error in a pattern or grammar.",
+                    },
+                    "part": {
+                        "type": ["string", "null"],
+                        "description": "The member of the request that the error is about.",
+                    },
                     "remedy": {"type": ["string", "null"]},
                 }
             )
@@ -172,11 +179,18 @@ _ASKED: dict[str, tuple[str, Json, Json, str]] = {
     "/v1/constraints": (
         "Compile a constraint, and put it into the store",
         {"constraint": _ref("Constraint")},
-        {"expand": {"type": "boolean", "description": "Make tables, where there are any, not a program."}},
+        {
+            "expand": {
+                "type": "boolean",
+                "description": "Compute all states and masks ahead of time where this is possible; otherwise store a "
+                "program.",
+            }
+        },
         "Compiled",
     ),
     "/v1/check": (
-        "Whether texts, or token sequences, satisfy a constraint; for token sequences its id is enough",
+        "Whether texts or token sequences satisfy a constraint; for token sequences, the id of a stored constraint is "
+        "enough",
         {},
         {
             "constraint": _ref("Constraint"),
@@ -187,19 +201,24 @@ _ASKED: dict[str, tuple[str, Json, Json, str]] = {
         "Checked",
     ),
     "/v1/explain": (
-        "Where a text leaves a constraint, and what could stand there",
+        "Where a text violates a constraint, and what is allowed there",
         {"constraint": _ref("Constraint"), "text": {"type": "string"}},
-        {"prefix": {"type": "boolean", "description": "Whether some text of the constraint begins so."}},
+        {
+            "prefix": {
+                "type": "boolean",
+                "description": "Accept the text if it is a prefix of a text of the constraint.",
+            }
+        },
         "Explained",
     ),
     "/v1/diff": (
-        "How two constraints lie to each other; of two JSON Schemas, what changed from a to b",
+        "The relation of two constraints as sets of texts; for two JSON Schemas, the changes from a to b",
         {"a": _ref("Constraint"), "b": _ref("Constraint")},
         {},
         "Compared",
     ),
     "/v1/sample": (
-        "Random texts of a constraint, or token sequences; the same seed gives the same ones",
+        "Random texts of a constraint, or token sequences; the same seed gives the same samples",
         {},
         {
             "constraint": _ref("Constraint"),
@@ -214,7 +233,7 @@ _ASKED: dict[str, tuple[str, Json, Json, str]] = {
         "Sampled",
     ),
     "/v1/openai/validate": (
-        "Whether a request of OpenAI's APIs has a constraint that compiles, and what that costs",
+        "Whether the constraint of a request to OpenAI's APIs compiles, and its costs",
         {"request": {"type": "object"}},
         {
             "format": {"type": "string"},
@@ -226,7 +245,8 @@ _ASKED: dict[str, tuple[str, Json, Json, str]] = {
 }
 _REFUSALS = {
     "default": {
-        "description": "No answer, and why. 429 and 503 say in Retry-After when to send it again.",
+        "description": "An error. With 429, and with 503 if sending the request again can help, the header Retry-After "
+        "says when to do so.",
         "content": {"application/json": {"schema": _ref("Error")}},
     }
 }
@@ -236,7 +256,7 @@ _OPEN: Json = {"security": []}
 
 @cache
 def document() -> Json:
-    """The document."""
+    """The OpenAPI document, as a JSON value."""
     paths: Json = {}
     for path, (summary, required, optional, name) in _ASKED.items():
         body = _object(required, optional | {"vocabulary": _VOCABULARY})
@@ -250,20 +270,21 @@ def document() -> Json:
     query = {"name": "vocabulary", "in": "query", "schema": _VOCABULARY}
     paths["/v1/constraints/{id}"] = {
         "get": {
-            "summary": "The sizes of a constraint that was put",
+            "summary": "The kind and size of a stored constraint",
             "parameters": [_PATH_ID, query],
             "responses": _answered("Described"),
         }
     }
     paths["/v1/constraints/{id}/artifact"] = {
         "get": {
-            "summary": "Its artifact, as docs/serving/format.md says; Range and If-None-Match are heard",
+            "summary": "The artifact of a stored constraint (docs/serving/format.md); Range and If-None-Match are "
+            "supported",
             "parameters": [_PATH_ID],
             "responses": {
                 code: {"description": words, "content": {"application/octet-stream": {}}}
-                for code, words in (("200", "The whole"), ("206", "A part"))
+                for code, words in (("200", "The whole artifact"), ("206", "A part of the artifact"))
             }
-            | {"304": {"description": "It is what you have"}}
+            | {"304": {"description": "The artifact is the one that the client has"}}
             | _REFUSALS,
         }
     }
@@ -271,9 +292,9 @@ def document() -> Json:
         "get": {"summary": "The vocabularies of this server", "responses": _answered("Vocabularies")}
     }
     for path, summary in (
-        ("/healthz", "Whether the process lives"),
-        ("/readyz", "Whether requests should be sent here"),
-        ("/metrics", "What is counted, for Prometheus"),
+        ("/healthz", "Whether the process is alive"),
+        ("/readyz", "Whether requests should be sent to this server"),
+        ("/metrics", "Metrics for Prometheus"),
         ("/openapi.json", "This document"),
     ):
         paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "Yes"}}, **_OPEN}}

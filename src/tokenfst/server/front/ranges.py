@@ -10,8 +10,8 @@ _ONE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*")
 
 
 def asked_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """The first requested byte and the one after the last; None for the whole. A header with several ranges, or in
-    another unit than bytes, is ignored, as the RFC allows. Raises ValueError if there is no such byte.
+    """The requested half-open range of bytes (first, end) of ``size`` bytes; None for the whole. A header with several
+    ranges, or with another unit than bytes, is ignored, as the RFC allows. Raises ValueError if the range is empty.
     """
     if header is None or (match := _ONE.fullmatch(header)) is None:
         return None

@@ -1,8 +1,8 @@
 """Tenants and their API keys.
 
-A file has the SHA-256 digests of keys, as one JSON object: ``{"acme": ["<64 hexadecimal digits>", ...]}``. Keys are
-random and long, so a plain digest does not reveal them. A presented key is compared with all digests, each in constant
-time, so that the time reveals neither a digest nor a tenant.
+A file contains the SHA-256 digests of keys by tenant, as one JSON object: ``{"acme": ["<64 hexadecimal digits>",
+...]}``. Keys are random and long, so a plain digest does not reveal them. A presented key is compared with all digests,
+each in constant time, so that the time reveals neither a digest nor a tenant.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Tenants:
                 isinstance(each, str) and _DIGEST.fullmatch(each) for each in digests
             ):
                 raise KeysError(
-                    f"{path}: the keys of {name!r} are a list of SHA-256 digests, 64 hexadecimal digits each, not of "
-                    "the keys themselves (tokenfst serve --new-key makes both)"
+                    f"{path}: the value of {name!r} must be a list of SHA-256 digests of keys, 64 hexadecimal digits "
+                    "each, not of the keys themselves (tokenfst serve --new-key prints both)"
                 )
         return cls(found)
 
@@ -84,7 +84,7 @@ def digest_of(key: str) -> str:
 
 
 def new_key() -> tuple[str, str]:
-    """A fresh key, and its digest."""
+    """A new random key, and its digest."""
     key = f"tfst_{secrets.token_urlsafe(32)}"
     return key, digest_of(key)
 

@@ -1,4 +1,4 @@
-"""Turns of tenants at something of which there is little, such as threads that read from a slow storage."""
+"""Turns of tenants at a scarce resource, such as threads that read from a slow storage."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tokenfst.server.refusals import busy
 
 
 class FairTurns:
-    """At most ``most`` turns at the same time. Tenants that wait get them one after the other, so a tenant with many
-    requests delays another by at most one turn. At most ``queue`` requests of a tenant wait, for ``seconds`` at most.
+    """At most ``most`` turns at the same time. Waiting tenants get turns in rotation, so a tenant with many requests
+    delays another by at most one turn. At most ``queue`` requests of a tenant wait, each for at most ``seconds``.
 
     Invariant: nobody waits while a turn is free. For one thread; each operation is O(1).
     """
@@ -21,7 +21,9 @@ class FairTurns:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     async def enter(self, tenant: str) -> None:
-        """Wait for a turn, which ``leave`` ends. Raises ``Refused`` if too many wait, or if it takes too long."""
+        """Wait for a turn, which ``leave`` ends. Raises ``Refused`` if too many requests of the tenant wait, or if this
+        one has waited too long.
+        """
         if self._free:
             self._free -= 1
             return
@@ -44,7 +46,7 @@ class FairTurns:
             raise
 
     def leave(self) -> None:
-        """Give the turn to the tenant that has waited longest for one."""
+        """End a turn, and give it to the tenant that has waited longest for one."""
         if not self._waiting:
             self._free += 1
             return

@@ -45,7 +45,7 @@ _START = 300.0
 _WEIGHT = 0.1
 """The weight of the last job in the moving average of seconds."""
 _TURNS = 3
-"""The number of processes that may be found dead before a job is given up."""
+"""The number of dead processes that a job may meet before it is given up."""
 
 
 class WorkerError(TokenfstError):
@@ -66,7 +66,7 @@ class _Waiting:
 
 
 class Pool:
-    """Worker processes that answer jobs."""
+    """The worker processes of a server, with a queue of jobs for each tenant. Its coroutines run in one event loop."""
 
     def __init__(self, work: Work) -> None:
         self._work, self._limits = work, work.limits
@@ -106,7 +106,9 @@ class Pool:
         return bool(self._free) or self.busy > 0
 
     async def ask(self, tenant: str, job: Job) -> Reply:
-        """The reply to a job. Raises ``Refused`` if too many jobs wait, or if it waited too long."""
+        """The reply to a job. Raises ``Refused`` if too many jobs of the tenant wait, or if this job has waited too
+        long.
+        """
         queue = self._queues.setdefault(tenant, deque())
         if len(queue) >= self._limits.queue:
             raise busy(f"{counted(len(queue), 'request')} of the same tenant already waiting", self._delay())
@@ -121,13 +123,13 @@ class Pool:
             timer.cancel()
 
     async def close(self) -> None:
-        """End the processes. The caller waits for no reply any more: jobs that wait are refused, and processes that
-        still have one are killed.
-        """
+        """End the processes. Waiting jobs are refused, and processes that still work on a job are killed."""
         self._is_over = True
         for waiting in [each for queue in self._queues.values() for each in queue]:
             if not waiting.reply.done():
-                waiting.reply.set_exception(Refused("ending", "this server is ending", retry_after=1))
+                waiting.reply.set_exception(
+                    Refused("ending", "this server is shutting down", "use another server", retry_after=1)
+                )
         self._queues.clear()
         for process in self._processes - {worker.process for worker in self._free}:
             process.kill()
@@ -175,7 +177,9 @@ class Pool:
             task.add_done_callback(self._tasks.discard)
 
     def _turn(self) -> str | None:
-        """The tenant whose turn it is. A tenant that uses all processes except one leaves that one to others."""
+        """The tenant whose turn it is; None if nobody may have one. If several tenants have queues, one that uses all
+        processes except one leaves the last to others.
+        """
         most = max(1, self._limits.workers - (len(self._queues) > 1))
         for tenant, queue in self._queues.items():
             if queue and self._running.get(tenant, 0) < most:
@@ -205,8 +209,8 @@ class Pool:
         self._next()
 
     async def _renewed(self, worker: _Worker) -> _Worker:
-        """A process in place of this one, as soon as one can be started: the computer may be out of memory for a while.
-        The old one if the server ends meanwhile.
+        """A new process in place of ``worker``, as soon as one can be started: the computer may be out of memory for a
+        while. If the server shuts down meanwhile, ``worker`` itself.
         """
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._threads, self._discard, worker)
@@ -272,7 +276,7 @@ class Pool:
             process.join()
             self._processes.discard(process)
             raise WorkerError(
-                f"a process that should answer ended with the code {process.exitcode} before it was ready"
+                f"a worker process ended with the code {process.exitcode} before it was ready"
             ) from None
         if isinstance(found, str):
             raise WorkerError(found)

@@ -46,7 +46,9 @@ PRELOAD = "TOKENFST_SERVE_VOCABULARIES"
 """The environment variable that tells the fork server which vocabularies to load (JSON)."""
 _TENANTS = 64
 _NICE = 10
-"""A worker's priority is lower by this: on a busy computer the process in front goes on."""
+"""The increment of a worker's niceness. With a lower priority than the HTTP process, workers do not delay it on a busy
+computer.
+"""
 _PAGE = 4096 if resource is None else resource.getpagesize()
 
 
@@ -79,8 +81,9 @@ class Job:
 class Reply:
     """An answer, or a refusal with its ``code``.
 
-    ``keep``: whether the same question would get the same answer. ``tired``: whether the process wants to be replaced.
-    ``detail``: the error for the log, which the client must not see.
+    ``status``, ``body``: the HTTP status, and the JSON. ``keep``: whether the answer may be cached, because the same
+    question would get the same answer. ``tired``: whether the process asks to be replaced. ``detail``: an error for the
+    log, which the client must not see.
     """
 
     status: int
@@ -94,7 +97,7 @@ class Reply:
 
 @cache
 def loaded(spec: str) -> Vocabulary:
-    """A vocabulary, with its core, loaded once in a process and those that are forked from it."""
+    """The vocabulary that ``spec`` names, with its native part. It is loaded once for a process and its forks."""
     found = load_vocabulary(spec)
     _ = found.native
     return found
@@ -213,7 +216,9 @@ def died(code: int | None) -> Reply:
 
 
 def _bound(memory: int) -> Any:
-    """Limits this process to this number of additional bytes; returns a test whether it has grown by half of that."""
+    """Limit this process to ``memory`` additional bytes. Returns a test whether the process has grown by more than half
+    of that.
+    """
     statm = Path("/proc/self/statm")
     if resource is None or not statm.exists():
         return lambda: False

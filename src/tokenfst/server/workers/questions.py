@@ -50,7 +50,7 @@ _MOST_SHOWN = 100
 _SHOWN = 8
 _MAX_TOKENS = 64
 _KEPT = 32
-"""The number of constraints that a worker caches: clients often ask about the same one several times."""
+"""The number of constraints that a worker caches: clients often ask about the same constraint several times."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ def answer(question: str, body: Json, state: WorkerState) -> Json:
 
 
 class _Members:
-    """The members of a request. Each must be taken, and have its type."""
+    """The members of a request. A question takes each by name and type; ``end`` refuses members that are left."""
 
     def __init__(self, body: Json) -> None:
         self._left = dict(body)
@@ -133,7 +133,7 @@ def _vocabulary(members: _Members, state: WorkerState) -> Vocabulary:
 
 @contextmanager
 def _about(part: str) -> Iterator[None]:
-    """Errors inside get the part of the request that they are about."""
+    """A context whose errors become refusals that name ``part``, the member of the request that they are about."""
     try:
         yield
     except (Refused, MemoryError):
@@ -204,7 +204,7 @@ def _compile(members: _Members, state: WorkerState) -> Json:
 
 
 def _describe(members: _Members, state: WorkerState) -> Json:
-    """The sizes of the entry with an id."""
+    """The kind and size of the entry with an id."""
     vocabulary = _vocabulary(members, state)
     name = members.need("id", str, "the id of a constraint")
     members.end()
@@ -343,7 +343,7 @@ def _sample(members: _Members, state: WorkerState) -> Json:
 
 
 def _openai(members: _Members, state: WorkerState) -> Json:
-    """Whether the constraint of a request of OpenAI's APIs compiles, and its size."""
+    """Whether the constraint of a request to OpenAI's APIs compiles, and its size and times."""
     vocabulary = _vocabulary(members, state)
     request = members.need("request", dict, "a request of Chat Completions or of the Responses API")
     how = {

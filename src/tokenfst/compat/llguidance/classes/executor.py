@@ -16,13 +16,13 @@ Drafts = Sequence[tuple[LLMatcher, int, Sequence[int]]]
 
 
 class LLExecutor:
-    """Holds the number of threads."""
+    """Calls for many matchers at once. ``num_threads``: the number of native threads (``None``: the default)."""
 
     def __init__(self, num_threads: int | None = None) -> None:
         self.num_threads = num_threads
 
     def consume_token_par(self, matchers_and_tokens: Sequence[tuple[LLMatcher, int]]) -> list[bool]:
-        """Accept one token in each matcher."""
+        """Accept one token in each matcher; returns which matchers accepted theirs."""
         return [matcher.consume_token(token) for matcher, token in matchers_and_tokens]
 
     def unsafe_compute_mask_ptr(

@@ -82,7 +82,7 @@ def json_schema_grammar(
     try:
         value: Any = json.loads(schema) if isinstance(schema, str) else dict(schema)
     except ValueError as error:
-        return json.dumps({"grammars": [{"json_schema_error": f"json_schema: this is no JSON: {error}"}]})
+        return json.dumps({"grammars": [{"json_schema_error": f"json_schema: this is not JSON: {error}"}]})
     said = dict(defaults)
     if isinstance(value, dict) and isinstance(value.get("x-guidance"), Mapping):
         said |= value["x-guidance"]
@@ -122,7 +122,7 @@ def constraint_of(grammar: str) -> Language | Grammar:
         names = {each["name"]: each for each in parts[1:]}
     except (ValueError, KeyError, TypeError, IndexError):
         raise ConstraintError(
-            'a grammar is a text in Lark\'s notation, or {"grammars": [...]} of one grammar and of others with names'
+            'a grammar is a text in Lark\'s notation, or {"grammars": [...]}: one grammar, and others with names'
         ) from None
     return _part(first, names, ())
 

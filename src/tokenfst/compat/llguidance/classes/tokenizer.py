@@ -186,13 +186,13 @@ class LLTokenizer:
         return []
 
     def is_special_token(self, token: int) -> bool:
-        """Whether a token spells nothing."""
+        """Whether a token is special: it spells no bytes."""
         return token in self.vocabulary.special_token_ids
 
     # --- texts and tokens --------------------------------------------------------------------------------------
 
     def greedy_tokenize(self, text: str) -> list[int]:
-        """Tokens that spell the text: the longest that fits at each place."""
+        """Token ids that spell the text: from left to right, the longest token that fits."""
         return self.vocabulary.encode_greedy(text.encode())
 
     def tokenize_str(self, text: str, *, parse_special: bool = False) -> list[int]:
@@ -220,8 +220,8 @@ class LLTokenizer:
     def tokenize_partial(
         self, new_bytes: bytes, recent_tokens: Sequence[int] | None = None
     ) -> tuple[list[int], bytes]:
-        """The tokens of the beginning of a text that continues, and the rest, which may become part of a longer
-        token.
+        """The tokens of the beginning of a text that continues, and the remaining bytes, which may become part of a
+        longer token.
         """
         found = self.tokenize_bytes(new_bytes)
         last = found[-LOOK_BACK:]

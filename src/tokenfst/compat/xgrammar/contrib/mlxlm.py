@@ -36,7 +36,7 @@ class XGrammarLogitsProcessor:
 
 def parse_args(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The program's options."""
-    parser = argparse.ArgumentParser(description="A JSON text of a model, by MLX-LM.")
+    parser = argparse.ArgumentParser(description="Print a JSON text that a model generates with MLX-LM.")
     parser.add_argument("--model", required=True, help="a folder, or a name on the Hugging Face hub")
     parser.add_argument("--prompt", default="Generate a simple example JSON. No text. Only the JSON")
     parser.add_argument("--max-tokens", type=int, default=256)
