@@ -76,8 +76,8 @@ def decoded_forms(tokens: Sequence[str], decoder: dict[str, Any] | None) -> tupl
 class _Chain:
     """The two tables while the steps of a decoder are applied to them.
 
-    ``fused``: the tokens are one string by now. ``raw``: some strings are bytes that are not text on their
-    own.
+    ``fused``: whether a step has joined the tokens into one string. ``raw``: whether some strings are bytes that are
+    not text on their own.
     """
 
     def __init__(self, tokens: list[bytes]) -> None:

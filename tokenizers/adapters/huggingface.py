@@ -201,6 +201,6 @@ def _from_hub(name: str, optional: Sequence[str]) -> dict[str, Path]:
                 continue
     except Exception as error:
         raise VocabularyError(
-            f"hf:{name} is neither a file, nor a folder, nor a model that the hub gives out here: {error}"
+            f"hf:{name} is neither a file, nor a folder, nor a model that can be read from the hub: {error}"
         ) from error
     return found

@@ -5,7 +5,8 @@ time that its tokenizer's file takes (docs/research/vocabularies.md).
     64 hexadecimal digits, \n        SHA-256 of everything after them
     8 bytes, little-endian           the length of the header
     header                           JSON in UTF-8, see ``_KEYS``
-    tables                           the sizes of all tokens, 4 bytes each, and their bytes; the same of initial forms
+    tables                           the sizes of all tokens, 4 bytes each, and their bytes; then the same for their
+                                     initial forms, if they differ
     tries                            ``trie_tables`` of the native core, each padded with zeros to a multiple of 16
                                      bytes; zeros before the first one align it
 
@@ -109,7 +110,7 @@ def read_pack(
 ) -> Vocabulary:
     """The vocabulary in a ``pack:`` file, which is mapped; ``size`` and ``eos_token_id`` override its own.
 
-    Raises ``VocabularyError`` for any file that is not a complete and unmodified one.
+    Raises ``VocabularyError`` for any file that is not a complete, unmodified pack.
     """
     try:
         with Path(path).open("rb") as file:
@@ -138,16 +139,18 @@ def read_pack(
 
 
 def unpack(path: object, data: bytes | memoryview) -> Vocabulary:
-    """The vocabulary of a pack's bytes, which it keeps using. ``path`` is for messages. Raises ``VocabularyError``."""
+    """The vocabulary in the bytes of a pack. It keeps a reference to ``data``. ``path`` is for messages. Raises
+    ``VocabularyError``.
+    """
     whole = memoryview(data)
     magic = whole[: len(_MAGIC)]
     if magic not in (_MAGIC, _WITHOUT_TRIES):
         raise VocabularyError(
-            f"{path} is no vocabulary pack of this release: make it with `tokenfst vocab SPEC --pack FILE`"
+            f"{path} is not a vocabulary pack of this release: make it with `tokenfst vocab SPEC --pack FILE`"
         )
     view = whole[_REST:]
     if hashlib.sha256(view).hexdigest().encode() + b"\n" != whole[_DIGEST]:
-        raise _damaged(path, "its content does not have the digest in it")
+        raise _damaged(path, "its content does not match its digest")
     length = int.from_bytes(view[:8], "little")
     header = _header(path, bytes(view[8 : 8 + length]), _KEYS if magic == _MAGIC else _KEYS_WITHOUT_TRIES)
     sizes = header.get("tries", [])

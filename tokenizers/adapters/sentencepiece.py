@@ -13,10 +13,10 @@ any other  its text, with U+2581 as a space. At the start of the text, one U+258
            that wrote nothing leaves the text at its start (``start_absorbs``)
 =========  =================================================================================================
 
-Which decode is meant. ``SentencePieceProcessor.decode(ids)``. Where byte pieces are not UTF-8, that writes
-U+FFFD and the vocabulary has the bytes themselves.
+The reference is ``SentencePieceProcessor.decode(ids)``. For byte pieces that are not UTF-8 it writes U+FFFD; the
+vocabulary has the bytes themselves.
 
-End tokens. ``eos_token_id`` if given, else the model's own ``eos_piece`` if that is a control piece, as
+End tokens. ``eos_token_id`` if given, else the model's own ``eos_piece`` if that is a control piece, as in
 ``eos_id()``.
 """
 

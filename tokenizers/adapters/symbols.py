@@ -31,9 +31,9 @@ def from_symbols(
 ) -> Vocabulary:
     """The vocabulary in which token t is symbol t.
 
-    ``end``: the end token: one of the symbols, or else an additional token after them. ``eos_token_id``: end tokens by
-    id, in place of ``end``; then nothing is added. ``size``: the width of the logits; ids beyond the symbols are
-    special. Raises ``VocabularyError``. Linear.
+    ``end``: the end token, which is one of the symbols or else is added after them. ``eos_token_id``: end tokens by id,
+    in place of ``end``; then no token is added. ``size``: the width of the logits; ids beyond the symbols are special.
+    Raises ``VocabularyError``. Linear in the number of symbols.
     """
     try:
         names = list(checked_symbols(symbols))

@@ -1,6 +1,7 @@
 """Vocabularies of tiktoken encodings: byte strings with ranks, and named special tokens.
 
-The bytes of a rank are the token, independent of its position in the text. Ids that the encoding omits emit nothing.
+A token's id is its rank, and its bytes do not depend on its position in the text. Ids that the encoding omits emit
+nothing.
 
 The reference is ``Encoding.decode_bytes`` of the ids without special tokens. (Given special tokens, tiktoken writes
 their names into the text; here they emit nothing, as everywhere in tokenfst.)

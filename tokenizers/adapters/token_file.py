@@ -9,8 +9,8 @@
       "name": "toy"
     }
 
-``tokens`` and ``eos_token_id`` (an id or a list) are required. An entry of ``tokens`` is a string (its
-UTF-8), or an object with ``hex`` or ``bytes``; the empty one marks a special token. ``special_tokens`` is a
+``tokens`` and ``eos_token_id`` (an id or a list) are required. An entry of ``tokens`` is a string, which stands for its
+bytes in UTF-8, or an object with ``hex`` or ``bytes``; the empty string marks a special token. ``special_tokens`` is a
 mapping from names to ids or a list of ids. ``initial_tokens``, ``start_absorbs``, ``symbols`` (names, or null)
 and ``split_pattern`` are those of ``Vocabulary``. Other keys are refused.
 """
@@ -45,7 +45,7 @@ def read_token_file(
 ) -> Vocabulary:
     """The vocabulary in a ``tokens:`` file; ``size`` and ``eos_token_id`` override its own.
 
-    Raises ``VocabularyError`` naming the file and the faulty entry.
+    Raises ``VocabularyError``, whose message names the file and the faulty entry.
     """
     document = read_json_object(path)
     unknown = sorted(set(document) - _KEYS)
@@ -112,7 +112,7 @@ def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
 
 
 def read_json_object(path: str | PathLike[str]) -> dict[str, Any]:
-    """The JSON object in a file; ``VocabularyError`` if there is none."""
+    """The JSON object in a file. Raises ``VocabularyError`` if the file cannot be read or has no JSON object."""
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:

@@ -5,20 +5,20 @@ token's id is its rank, and any two parts whose bytes are a token can be merged 
 token's own bytes is a tree: the token, its two parts, their parts, down to single bytes.
 
 The fundamental result: a sequence of tokens is the encoding of its text if and only if this holds for each token alone
-and for each two adjacent tokens. For a merge across a boundary involves one part on either side, and up to the first
-such merge the tokens on both sides grow as they do alone. So t, u is *not* such a pair if and only if some merge (a, b)
--> c crosses the boundary: a is on the right spine of t's tree and still present at rank c (its parent there has a
-higher rank), b is on the left spine of u's tree and still present (its parent's rank is no lower: of equal ranks the
-leftmost merge is done first, and that is the crossing one).
+and for each two adjacent tokens. The reason: a merge across a boundary joins one part on each side, and before the
+first such merge, the parts on both sides are merged as they are alone. So t, u is *not* such a pair if and only if some
+merge (a, b) -> c crosses the boundary: a is on the right spine of t's tree and still present at rank c (its parent
+there has a higher rank), and b is on the left spine of u's tree and still present (its parent's rank is at least c: of
+equal ranks the leftmost merge is done first, which is the crossing one).
 
 Data structure. Tokens form two forests, by their left and by their right part, each numbered in preorder with children
 by rank. The tokens u that a merge (a, b) -> c forbids after t are b itself and the subtrees of b's children of rank at
-least c: the later children, one interval. So the tokens that may follow t are the complement of some intervals, one for
-each merge of a part on its right spine; no token's text is inspected. The mirror image gives the tokens that may
-precede u.
+least c. These are the last children, so their subtrees are one interval of numbers. Hence the tokens that may follow t
+are the complement of some intervals, one for each merge of a part on its right spine; no token's text is inspected. The
+mirror image gives the tokens that may precede u.
 
-Cost. About ten hash look-ups for each byte of the vocabulary once; then a few passes over V numbers for each token in
-question. Rejected: encoding t + u for each u (a hundred times slower), and a table of all V x V pairs (2 GB as bits).
+Cost. About ten hash look-ups for each byte of the vocabulary once; then a few passes over V numbers for each requested
+token. Rejected: encoding t + u for each u (a hundred times slower), and a table of all V x V pairs (2 GB as bits).
 
 Source: Vieira, Liu, Pasti, et al., "Language models over canonical byte-pair encodings" (ICML 2025), which proves that
 adjacent pairs suffice; the same argument is in the documentation of GitHub's Rust crate ``bpe``. Berglund and van der

@@ -1,11 +1,11 @@
 r"""``Segmentation``: the pre-token boundaries of a text, decided token by token although the pattern looks ahead
 without bound.
 
-A tokenizer's pattern decides where a piece of text ends by the text after it, however far: after three spaces, whether
-they form one piece with the following text depends on whether the run of spaces ends in a line break; a capital after a
-Chinese character belongs to it if a small letter comes before the word ends. So when a position between two tokens is
-passed, it may not be known whether it is a boundary. Both answers are kept, as hypotheses, and later text refutes one
-of them.
+Where a piece of text ends may depend on the text after it, at any distance. For example, whether three spaces form one
+piece with the following text depends on whether the run of spaces ends in a line break; and a capital letter after a
+Chinese character belongs to the same piece if a small letter comes before the word ends. So when a position between two
+tokens is passed, it may not be known whether it is a boundary. Both answers are kept, as hypotheses, and later text
+refutes one of them.
 
 A *hypothesis* after a character consists of
 
@@ -22,8 +22,8 @@ piece has one preferred match. A *state* is a set of hypotheses, with the incomp
 because no token crosses a boundary.
 
 Cost. Tokens whose characters have the same kinds behave alike: Tekken's 131,072 tokens have about 950 such readings,
-and a state's row of next states is one walk over them, cached: 4 KB for each state. Rejected: a search back from where
-the doubt arose, which could retract tokens that were sampled.
+and a state's row of next states is one walk over them, cached: 4 KB for each state. Rejected: to guess, and to search
+back when later text refutes the guess. That could retract tokens that were sampled.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NO_READING: _Reading = (b"", BETWEEN)
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A hypothesis; see the module."""
+    """A hypothesis about the boundaries; the module's docstring defines the fields."""
 
     threads: tuple[int, ...]
     barred: frozenset[int]

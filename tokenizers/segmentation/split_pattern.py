@@ -5,9 +5,9 @@ Tekken), leftmost first, with alternatives and greedy repetitions by preference,
 threads in order of preference (Pike's simulation): the boundaries depend on the order, so a set of states does not
 suffice.
 
-Characters that no class of the pattern distinguishes are one *kind*; Tekken's pattern has ten. Kind 0 are the code
-points that are unassigned in Python's Unicode tables: a tokenizer built on later tables may treat them as letters, so
-texts that contain one are not supported.
+Characters that no class of the pattern distinguishes are one *kind*; Tekken's pattern has ten. Kind 0 consists of the
+code points that are unassigned in Python's Unicode tables, and of surrogates. A tokenizer built on later tables may
+treat unassigned code points as letters, so texts that contain one are not supported.
 
 Supported are: literals, ``\r \n \t \s \S \p{..} \P{..}``, classes, groups, ``(?i:...)`` of ASCII, ``?  *  +  {m,n}``,
 lazy quantifiers, possessive ones of single characters, ``$`` at the end of the text, and ``(?!x)`` for a single
@@ -59,8 +59,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SplitPattern:
-    """A compiled pattern. ``kind``: of each code point, uint8 (0x110000,); ``num_kinds``; ``program``: its first
-    instruction is the start, its last the match.
+    """A compiled pattern. ``source``: the pattern; ``kind``: the kind of each code point, uint8 (0x110000,);
+    ``num_kinds``: the number of kinds, kind 0 included; ``program``: its instructions, from the start to the match.
     """
 
     source: str
@@ -223,7 +223,7 @@ class _Reader:
                 self.at += 1
                 last = self.one(False, in_class=True)
                 if part.sum() != 1 or last.sum() != 1 or part.argmax() > last.argmax():
-                    self.refuse("a range that is none")
+                    self.refuse("an invalid range")
                 low, part = int(part.argmax()), np.zeros(CODE_POINTS, np.bool_)
                 part[low : int(last.argmax()) + 1] = True
             found |= part

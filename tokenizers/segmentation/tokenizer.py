@@ -34,7 +34,9 @@ _Bits = npt.NDArray[np.int32]
 
 
 class BytePairTokenizer:
-    """The known facts about a vocabulary's tokenizer, shared by all automata over it; under its lock."""
+    """The facts about a vocabulary's tokenizer that are known so far, shared by all automata over the vocabulary. The
+    caller of a method holds ``lock``.
+    """
 
     def __init__(self, vocabulary: Vocabulary, pattern: str) -> None:
         self.lock = fork_safe_lock()
@@ -65,9 +67,9 @@ class BytePairTokenizer:
         Raises ``TokenizationError`` if ``data`` is not UTF-8, or contains code points that the Unicode tables in
         use do not know.
 
-        At each position all possible histories are kept, which are few: pieces that may end here, and the tokens of
-        those that continue. One of them remains at the end. Linear in the text, times the number of tokens that
-        begin at a position.
+        At each position all possible histories are kept, which are few: those in which a piece ends here, and, for each
+        last token, those in which the piece continues. One of them remains at the end. Linear in the text, times the
+        length of the longest token.
         """
         cuts, numbers = self.segmentation, self._numbers
         ways: list[dict[tuple[int, int], tuple[int, tuple[int, int]]]] = [{} for _ in range(len(data) + 1)]
@@ -112,8 +114,8 @@ def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> B
     pattern = vocabulary.split_pattern if pattern is None else pattern
     if pattern is None or vocabulary.initial_tokens is not None:
         raise TokenizationError(
-            f"how the tokenizer of {vocabulary!r} cuts texts is not known: canonical tokenizations are of byte-pair "
-            "encodings whose ids are in the order of their ranks, read from Tekken files or tiktoken encodings, or "
+            f"how the tokenizer of {vocabulary!r} cuts texts is not known: canonical tokenization needs a byte-pair "
+            "encoding whose ids are in the order of their ranks, read from a Tekken file or a tiktoken encoding, or "
             "made with Vocabulary(..., split_pattern=...)"
         )
     return _known_tokenizer(vocabulary, pattern)

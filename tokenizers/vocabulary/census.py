@@ -14,11 +14,11 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 class Census:
     """Counts of token ids. ``text + partial_utf8 + special == tokens``; the other counts overlap these.
 
-    ``text``: valid UTF-8 with at least one byte. ``partial_utf8``: bytes that are not valid UTF-8 on their
-    own. ``special``: ids that emit nothing, end tokens and padding included. ``end``: end tokens.
-    ``single_byte``: tokens of one byte. ``whitespace``: text of white space only. ``duplicate``: tokens whose
-    bytes an earlier id has too. ``contextual``: tokens whose form at the start of a text differs.
-    ``longest``: bytes of the longest. ``missing_bytes``: the byte values that no token emits, ascending; a
+    ``text``: tokens of valid UTF-8 with at least one byte. ``partial_utf8``: tokens whose bytes are not valid UTF-8 on
+    their own. ``special``: ids that emit nothing, end tokens and padding included. ``end``: end tokens.
+    ``single_byte``: tokens of one byte. ``whitespace``: tokens of white space only. ``duplicate``: tokens whose bytes
+    an earlier id has too. ``contextual``: tokens whose form at the start of a text differs. ``longest``: the number of
+    bytes of the longest token. ``missing_bytes``: the byte values that no token emits, ascending; a
     text with such a byte cannot be written.
     """
 

@@ -11,18 +11,18 @@ is empty is an arc (t : eps) from there, to the root or (``Vocabulary.start_abso
 Start and root are final. Special tokens are on no path.
 
 The token label is on the *last* arc. If it were on the first one, no prefix would be shared, and composition with a
-constraint would have to guess every token before it reads a byte: it ran out of 24 GB on a JSON object.
+constraint would have to guess every token before it reads a byte: for a JSON object, it ran out of 24 GB of memory.
 
 Usage. ``fst.compose(vocabulary.native_detokenizer(), constraint.to_native_fst())``, and project its input side;
 with pynini, ``vocabulary.detokenizer()`` and ``constraint.to_fst()``.
 
 Complexity. States: 1 + the distinct proper prefixes of tokens (per trie); arcs: those prefixes + the tokens. Time:
-O(total bytes * log) in numpy, one step for each byte depth and none for an arc.
+O(total bytes * log) in numpy, with one step for each byte depth and no Python loop over arcs.
 
-Caveats. Labels follow convention 2: token t is label t + 1, byte b is label b + 1. Its output symbols say so, and
-``tokenfst.fst`` composes it with no machine of strings before ``fst.with_byte_labels`` has converted that. The
-machine is not deterministic on its input side, which has its epsilons; project, then remove epsilons and
-determinize.
+Caveats. Labels follow convention 2: token t is label t + 1, byte b is label b + 1. The machine's output symbol table
+says so, and ``tokenfst.fst`` does not compose it with a machine that is made from strings: convert that first with
+``fst.with_byte_labels``. The machine has epsilons on its input side, where it is not deterministic: project, then
+remove epsilons and determinize.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def detokenizer(vocabulary: Vocabulary) -> pynini.Fst:
-    """The detokenizing transducer of ``vocabulary``; see the module's text. Needs pynini."""
+    """The detokenizing transducer of ``vocabulary``, as the module's docstring defines it. Needs pynini."""
     arcs = detokenizer_arcs(vocabulary)
     made = from_arcs(
         arcs.num_states,
@@ -72,7 +72,8 @@ def native_detokenizer(vocabulary: Vocabulary) -> VectorFst:
 def detokenizer_arcs(vocabulary: Vocabulary) -> Arcs:
     """The arcs of the detokenizing transducer of ``vocabulary`` as arrays; needs numpy only.
 
-    The root of the trie is state 0; with other bytes at the start of a text it is state 1, and state 0 the start.
+    State 0 is the root of the trie. If tokens have other bytes at the start of a text, state 0 is the start and state 1
+    is the root.
     """
     data, offsets = vocabulary.packed()
     if vocabulary.initial_tokens is None:

@@ -1,4 +1,4 @@
-"""The functions of higher rooms that ``Vocabulary`` calls: adapters for vocabularies of other libraries, and files.
+"""Functions of later rooms that ``Vocabulary`` calls: adapters for vocabularies of other libraries and for files.
 
 ``tokenizers/adapters`` fills ``DOORS``; the package imports that module first.
 """

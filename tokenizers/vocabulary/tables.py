@@ -67,8 +67,8 @@ def byte_strings(tokens: Sequence[bytes], what: str) -> list[bytes]:
 
 
 def token_ids(ids: int | Iterable[int], size: int, kind: str) -> list[int]:
-    """One id or several as a list, each below ``size``; otherwise raises VocabularyError. ``kind``: of tokens, for
-    messages.
+    """One id or several as a list. Raises VocabularyError for an id that is not from 0 to ``size - 1``. ``kind``: the
+    kind of tokens, for messages.
     """
 
     def refuse(item: object) -> NoReturn:

@@ -28,8 +28,9 @@ MAX_SYMBOLS = 64
 class TokenClasses:
     """The symbols and words of each token name.
 
-    ``rows``: for each name the bits of its symbols, and the words that are its text tokens. ``symbols``: pairs of a
-    special token and its symbol, by token. ``given``: the ids of the names that are given outside the constraint.
+    ``rows``: for each name, the bits of its symbols, and the lexicon of its text tokens. ``symbols``: pairs of a
+    special token and its symbol, by token. ``given``: pairs of a name and its ids, for all names except those of
+    special tokens.
     """
 
     rows: tuple[tuple[int, Lexicon | None], ...] = ()
@@ -55,7 +56,7 @@ def find_classes(
         symbols.append((token, kinds.setdefault(kind, len(kinds))))
     if len(kinds) > MAX_SYMBOLS:
         raise ConstraintError(
-            f"the constraint tells {len(kinds)} kinds of special tokens apart, and {MAX_SYMBOLS} are the most: put "
+            f"the constraint distinguishes {len(kinds)} kinds of special tokens, and {MAX_SYMBOLS} are the most: put "
             "those that may stand in the same places into one token class"
         )
     bits = [

@@ -13,7 +13,8 @@ from tokenfst.tokenizers.vocabulary.tables import inverse
 
 
 class TokenIndex:
-    """``inside``: the ids of each byte string inside a text. ``initial``: those at the start of a text.
+    """The ids of tokens by their bytes. ``inside``: the ids of each byte string inside a text. ``initial``: the same at
+    the start of a text.
 
     ``initial`` has the key ``b""`` if a token with an empty initial form starts the text (``start_absorbs`` is false).
     """
@@ -37,7 +38,9 @@ class TokenIndex:
                 self.initial[b""] = empty
 
     def encode_greedy(self, data: bytes) -> list[int]:
-        """At each position the longest matching token, the lowest id first. Raises ``VocabularyError``."""
+        """The ids of tokens that spell ``data``: at each position the longest matching token, and of those with the
+        same bytes the lowest id. Raises ``VocabularyError`` at a position that no token matches.
+        """
         result: list[int] = []
         place = 0
         index, longest = self.initial, self._longest_initial

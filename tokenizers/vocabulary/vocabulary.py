@@ -248,7 +248,7 @@ class Vocabulary:
 
     @checked
     def decode(self, ids: Iterable[int]) -> bytes:
-        """The bytes that a token sequence spells; the specification of ``detokenizer()``.
+        """The bytes that a token sequence spells, without special tokens. ``detokenizer()`` computes the same.
 
         Linear in the output. Raises ``TokenIdError`` for an id outside the vocabulary.
         """
@@ -404,8 +404,10 @@ class Vocabulary:
     def of_symbols(
         cls, symbols: Iterable[str], end: str = "</s>", *, size: int | None = None, name: str = ""
     ) -> Vocabulary:
-        """A vocabulary of plain symbols (class labels, tags, actions) in which token t is symbol t; see
-        ``from_symbols``.
+        """A vocabulary of plain symbols (class labels, tags, actions) in which token t is symbol t.
+
+        ``end``: the end token, which is one of the symbols or else is added after them. ``size``: the width of the
+        logits; ids beyond the symbols are special. ``name``: for display. Raises ``VocabularyError``.
         """
         made: Vocabulary = DOORS["from_symbols"](symbols, end, size=size, name=name)
         return made
@@ -415,7 +417,13 @@ class Vocabulary:
     def from_huggingface(
         cls, tokenizer: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
-        """From a Hugging Face tokenizer, file, folder or name; see ``from_huggingface``."""
+        """The vocabulary of a fast tokenizer of Hugging Face.
+
+        ``tokenizer``: a ``tokenizers.Tokenizer``, a fast tokenizer of transformers, a ``tokenizer.json``, a folder with
+        one, or the name of a model on the hub. ``size``: the width of the model's logits, if it exceeds the tokenizer's
+        size. ``eos_token_id``: end tokens, instead of the tokenizer's own. Raises ``VocabularyError`` and
+        ``UnknownTokenizerError`` (``tokenfst.tokenizers.adapters.huggingface`` lists what is supported).
+        """
         made: Vocabulary = DOORS["from_huggingface"](tokenizer, size=size, eos_token_id=eos_token_id)
         return made
 
@@ -424,7 +432,12 @@ class Vocabulary:
     def from_tiktoken(
         cls, encoding: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
-        """From a tiktoken encoding, its name, or a ``.tiktoken`` file; see ``from_tiktoken``."""
+        """The vocabulary of a tiktoken encoding: a ``tiktoken.Encoding``, its name, or a ``.tiktoken`` file.
+
+        ``size``: the width of the model's logits, if it exceeds the tokenizer's size. ``eos_token_id``: end tokens; the
+        default is ``<|endoftext|>``, which a file does not have. Raises ``VocabularyError`` and
+        ``UnknownTokenizerError``.
+        """
         made: Vocabulary = DOORS["from_tiktoken"](encoding, size=size, eos_token_id=eos_token_id)
         return made
 
@@ -433,7 +446,12 @@ class Vocabulary:
     def from_sentencepiece(
         cls, model: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
-        """From a SentencePiece model file or processor; see ``from_sentencepiece``."""
+        """The vocabulary of a SentencePiece model: the path of a ``.model`` file, its bytes, or a
+        ``SentencePieceProcessor``.
+
+        ``size``: the width of the model's logits, if it exceeds the model's number of pieces. ``eos_token_id``: end
+        tokens, instead of the model's own. Raises ``VocabularyError`` and ``UnknownTokenizerError``.
+        """
         made: Vocabulary = DOORS["from_sentencepiece"](model, size=size, eos_token_id=eos_token_id)
         return made
 
@@ -446,7 +464,12 @@ class Vocabulary:
         size: int | None = None,
         eos_token_id: int | Sequence[int] | None = None,
     ) -> Vocabulary:
-        """From a Mistral tokenizer file, or the name of one in mistral-common; see ``from_mistral``."""
+        """The vocabulary of a Mistral tokenizer: the path of a file, or the name of one in mistral-common.
+
+        ``size``: the width of the model's logits, if it exceeds the tokenizer's size. ``eos_token_id``: end tokens,
+        instead of ``</s>``. Raises ``VocabularyError``, and ``MissingDependencyError`` for a name without
+        mistral-common.
+        """
         made: Vocabulary = DOORS["from_mistral"](name_or_path, size=size, eos_token_id=eos_token_id)
         return made
 

@@ -308,7 +308,7 @@ def _show_program(answer: dict[str, Any]) -> None:
                 "vocabulary",
                 f"{counted(vocabulary['size'], 'token')}, fingerprint {vocabulary['fingerprint'][:16]}…",
             ),
-            ("tokens", "canonical sequences only" if answer["tokenization"] == "canonical" else "all"),
+            ("tokens", "canonical sequences alone" if answer["tokenization"] == "canonical" else "all"),
             ("states", "made when they are first asked for: the artifact is a program"),
             ("program", f"{counted(answer['rules'], 'rule')}, {answer['program']}"),
         ],
@@ -326,7 +326,7 @@ def _show(answer: dict[str, Any]) -> None:
             ("size", f"{byte_size(answer['bytes'])}, format version {answer['format_version']}"),
             ("digest", answer["digest"]),
             *(
-                [("tokens", "canonical sequences only; the figures below are of all token sequences")]
+                [("tokens", "canonical sequences alone; the figures below are of all token sequences")]
                 if answer["tokenization"] == "canonical"
                 else []
             ),
