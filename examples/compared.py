@@ -1,4 +1,4 @@
-"""What the experiments with text compare: five ways to decode with beams, and how texts are scored.
+"""The five ways to decode with beams that the experiments with text compare, and the scores of their texts.
 
 All decoders rank texts by their log-probability, the end token included; they differ only in the texts that they
 search. BLEU-4 is sacrebleu's figure over all texts. ROUGE-L is the mean over the texts, each with the reference that

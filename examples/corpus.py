@@ -216,8 +216,8 @@ def inflection(word: str, before: str) -> str | None:
 
 
 def concepts_of(sentence: str, wanted: tuple[str, ...] | None, draw: random.Random) -> list[str]:
-    """Concepts in the order in which the sentence has them: those of ``wanted``, where it is not given two to five of
-    the sentence's content words.
+    """Concepts in the order in which the sentence has them: those of ``wanted``; if it is None, two to five of the
+    sentence's content words.
     """
     found: dict[str, None] = {}
     for word in WORD.findall(sentence):

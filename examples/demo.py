@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def compile_ahead_of_time(vocabulary: tokenfst.Vocabulary) -> None:
-    """What ``tokenfst compile`` does: regex to artifact."""
+    """Compile the regex into an artifact, as ``tokenfst compile`` does."""
     language = timed("2. Regex to language", lambda: tokenfst.regex(PATTERN))
     size = language.size()
     shortest = language.witness() or b""
@@ -61,7 +61,7 @@ def compile_ahead_of_time(vocabulary: tokenfst.Vocabulary) -> None:
 
 
 def walk_by_hand(automaton: tokenfst.TokenAutomaton) -> None:
-    """What every decoding loop does: mask, choose, advance."""
+    """Walk the automaton as every decoding loop does: mask, choose, advance."""
     vocabulary, matcher = automaton.vocabulary, automaton.matcher()
     bitmask = tokenfst.allocate_token_bitmask(1, len(vocabulary))
     print("5. Walk it: what may come next")
@@ -76,7 +76,7 @@ def walk_by_hand(automaton: tokenfst.TokenAutomaton) -> None:
 
 
 def generate() -> int:
-    """``model.generate`` with and without the constraint."""
+    """Call ``model.generate`` with and without the constraint. Returns 1 if a text does not match, else 0."""
     torch.set_num_threads(1)  # a model this small gains nothing from a second one
     model, tokenizer, vocabulary = timed("6. Load the small model", load)
     print(f"   {model.num_parameters():,} parameters, {len(vocabulary):,} tokens")

@@ -15,10 +15,11 @@ from benchmarks.schemas.schemas import RECORDS
 
 HEAD = """# Valid documents in another order of members
 
-With `property_order="schema"` names that the schema's own `properties` lists come first, in its order. Of the 2,500
-schemas of [the benchmark](../benchmarks.md#json-schema) these have valid documents in another order, which are
-therefore rejected: each document by its number, and the first place where an order that is accepted differs from it.
-Made by `python benchmarks/run.py --only schemas --schemas all` and then
+With `property_order="schema"`, names in the schema's own `properties` come first, in the order of the schema. Of the
+2,500 schemas of [the benchmark](../benchmarks.md#json-schema), those below have valid documents in another order, which
+are therefore rejected. The table has the number of each such document, and the first place where an accepted order
+differs from it: the name that comes first there, before the name in the document. The table was made by
+`python benchmarks/run.py --only schemas --schemas all` and then
 `python -m benchmarks.schemas.orders > docs/project/schema-orders.md`.
 
 | schema | document: accepted order |

@@ -286,7 +286,7 @@ def explain(made: Record, walk: Walk, row: dict[str, Any], encode: Encode, end: 
     """Move the documents that are accepted in another order of members from ``rejects_valid`` to ``other_order``.
 
     The order of the schema's ``properties`` is tried first, with the names that branches list and without them, because
-    a search alone does not end where there are many members.
+    a search alone gives up where there are many members.
     """
     schema = row["schema"]
     for number in tuple(made.rejects_valid):
