@@ -72,7 +72,7 @@ def guided(name: str, inputs: list[bytes], seconds: float, kept: Path) -> None:
     """Let libFuzzer choose the mutations, by the coverage of the Python code. Does not return."""
     import atheris
 
-    import_from_files()
+    import_from_files(kept / "package")
     with atheris.instrument_imports(include=["tokenfst", "support", "fuzz"]):
         from fuzz.targets import TARGETS, seeds
 
@@ -93,12 +93,12 @@ def guided(name: str, inputs: list[bytes], seconds: float, kept: Path) -> None:
     atheris.Fuzz()
 
 
-def import_from_files() -> None:
+def import_from_files(tree: Path) -> None:
     """Import the package by Python's own loader from now on: atheris does not instrument what others load.
 
     An editable install has a loader of its own, so a tree of links takes its place.
     """
-    tree, core = ROOT / "build" / "fuzz" / "package", importlib.util.find_spec("tokenfst._native")
+    core = importlib.util.find_spec("tokenfst._native")
     assert core is not None
     assert core.origin is not None
     for name in [name for name in sys.modules if name.partition(".")[0] == "tokenfst"]:
