@@ -36,7 +36,7 @@ _ROOM = 10
 _WIDTH = 60
 _ROWS = 14
 """The greatest number of labels of one edge in a picture."""
-_DEFINED = re.compile(r"(?s)[^\s:]+\s*::?=?[ \t]*(.*?)[ \t]*(?=\n(?![ \t]*\|)|\Z)")
+_DEFINED = re.compile(r"(?s)[^\s:]+\s*::?=?(.*?)(?=\n(?![ \t]*\|)|\Z)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ range: STRING _DOTDOT STRING
 usage: RULE _LBRACE _value (_COMMA _value)* _RBRACE
 GRAMMAR: /@[A-Za-z_][A-Za-z0-9_-]*/
 REGEX: "%regex"
-BOUNDS: /\{[ \t]*([0-9]+[ \t]*(,[ \t]*[0-9]*[ \t]*)?|,[ \t]*[0-9]+[ \t]*)\}/
+BOUNDS: /\{[ \t]*([0-9]+[ \t]*(,[ \t]*([0-9]+[ \t]*)?)?|,[ \t]*[0-9]+[ \t]*)\}/
 _EQUALS: "="
 DECIMAL: /[+-]?[0-9]+\.[0-9]+/
 _LPAR: "("
@@ -85,7 +85,7 @@ _TILDE: /~(?=[ \t]*[+-]?\d)/
 NOT: /~(?![ \t]*[+-]?\d)/
 AND: "&"
 PARAMETER: /::(?!=)[ \t]*(_(?![a-z0-9_])|0x[0-9a-fA-F]+|\d+|[a-z][a-z_]*[ \t]*\([^()\n]*\))?/
-CONDITION: /%if\b[ \t]*[a-z_]*[ \t]*(\(<NESTED>\))?/
+CONDITION: /%if\b([ \t]*[a-z_]+)?[ \t]*(\(<NESTED>\))?/
 _RULE_MODIFIERS: /(!|![?]?|[?]!?)(?=[_a-z])/
 RULE: /_?[a-z][_a-z0-9]*(-[_a-z0-9]+)*/
 TERMINAL: /_?[A-Z][_A-Z0-9]*(-[_A-Z0-9]+)*/
@@ -95,9 +95,9 @@ OPTIONS: /%(llguidance|grammar_options)/
 JSON: "%json"
 LARK: "%lark"
 _SPECIAL: "%special"
-REGEXP: /\/(?!\/)(\\\/|\\\\|[^\/])*?\/[imslux]*/
-_NL: /(\r?\n)+\s*/
-_NL_OR: /(\r?\n)+\s*\|/
+REGEXP: /\/(?!\/)(\\[\s\S]|[^\\\/])*\/[imslux]*/
+_NL: /\r?\n\s*/
+_NL_OR: /\r?\n\s*\|/
 COMMENT: /\s*\/\/[^\n]*|\s*#[^\n]*/
 _TO: "->"
 _IGNORE: "%ignore"
@@ -154,7 +154,7 @@ _TOKENS = {
     "IMPORT": "%import",
 }
 _SCHEMA = re.compile(
-    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|lark|llguidance|grammar_options))(?![\w])|(?P<brace>[{}])'
+    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\[\s\S]|[^\\/])*/|(?P<json>%(?:json|regex|lark|llguidance|grammar_options))(?![\w])|(?P<brace>[{}])'
 )
 """Matches comments, strings and regular expressions, so that they are skipped; ``json``: a word after which a JSON
 value or a grammar stands; ``brace``: a brace, to find the end of a grammar in braces.

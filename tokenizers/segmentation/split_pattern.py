@@ -38,7 +38,7 @@ MAX_INSTRUCTIONS = 4096
 
 _Set = npt.NDArray[np.bool_]
 _LETTER = re.compile(r"\\([pP])\{([A-Za-z_]+)\}|\\([pP])([A-Z])")
-_COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
+_COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
 _ESCAPES = {"r": "\r", "n": "\n", "t": "\t"}
 _SIMPLE_FOLDS = {"s": "\u017f", "k": "\u212a"}
 """Characters beyond ASCII that equal an ASCII letter if case is ignored."""

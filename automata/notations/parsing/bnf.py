@@ -76,7 +76,7 @@ CLASS: /\[(\\[\s\S]|[^\]\\])*\]/
 ANY: "."
 LOOKAHEAD.2: "(="
 OP: /[*+?]/
-BOUNDS: /\{\s*[0-9]+\s*(,\s*(-1|[0-9]*)\s*)?\}/
+BOUNDS: /\{\s*[0-9]+\s*(,\s*((-1|[0-9]+)\s*)?)?\}/
 COMMENT: /#[^\n]*/
 %ignore /\s+/
 %ignore COMMENT

@@ -32,7 +32,7 @@ class Syntax(enum.StrEnum):
 
 
 _DEFINED = re.compile(
-    r"^(?:[?!]+|%override[ \t]+)?([\w-]+)(?:\.\d+)?[ \t]*(?:\{[^}]*\})?[ \t]*:", re.MULTILINE
+    r"^(?:[?!]+|%override[ \t]+)?([\w-]+)(?:\.\d+)?(?:[ \t]*\{[^}]*\})?[ \t]*:", re.MULTILINE
 )
 
 
