@@ -1,9 +1,9 @@
 """Types of the native core (``native/bindings``).
 
-The package uses these classes and functions through Python modules, which check arguments and keep alive what the core
-only refers to; what is public is documented there. A docstring here says what a class or function is for, what its
-numbers mean, and where it is used. The methods of ``Matcher`` are documented in the compiled module; Python adds
-``explain``, ``captures`` and ``temperature`` to it. ``Fst_boolean`` stands for one class for each semiring.
+The package uses these classes and functions through Python modules. These check arguments, keep alive the objects that
+the core refers to, and document what is public. A docstring here says what a class or function is for, what its numbers
+mean, and where it is used. The methods of ``Matcher`` are documented in the compiled module; Python adds ``explain``,
+``captures`` and ``temperature`` to it. ``Fst_boolean`` stands for one class for each semiring.
 
 Everywhere: a *budget* is given as numbers of ``states``, ``bytes`` and ``seconds``, and raises ``BudgetExceeded``.
 ``memory`` is in bytes. State 0 of a table is dead. Tables are ``(states, classes)``, and ``classes`` gives the class of
@@ -29,7 +29,7 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.decoding.token_automata.explaining import TokenExplanation
 
 class Machine:
-    """A deterministic byte automaton, checked once, as a leaf of any number of programs. Immutable.
+    """A deterministic byte automaton, which is checked once and is a leaf of any number of programs. Immutable.
 
     ``offsets`` is empty for a dense table. Otherwise the rows of ``table`` are edges (class, next state), and
     ``offsets`` has the index of the first edge of each state, and the number of edges. Raises ConstraintError.
@@ -58,7 +58,9 @@ class Lexicon:
     def memory(self) -> int: ...
 
 class Fst_boolean:  # noqa: N801  # named after OpenFst's arc types
-    """A transducer; so are ``Fst_standard``, ``Fst_log64`` and all others of automata/transducers/weights.py."""
+    """A transducer over the Boolean semiring. ``Fst_standard``, ``Fst_log64`` and the other classes, which
+    automata/transducers/weights.py lists, have the same methods.
+    """
 
     def num_states(self) -> int: ...
     def start(self) -> int: ...
@@ -163,7 +165,7 @@ class SyntaxTree:
         tick: Callable[[int], None],
         work: int,
     ) -> Expr:
-        """Return the expression of the body of a rule; ``part`` makes that of rarer nodes."""
+        """Return the expression of the body of a rule; ``part(kind, children)`` makes that of rarer nodes."""
 
 class LalrTables:
     """The parser of a notation, as tables (``notations/parsing``; ``native/bindings/patterns/lalr.hpp``)."""
@@ -202,7 +204,7 @@ class RuleBody:
     def calls(self) -> list[str]:
         """Return the rules that are called, each once, in the order of the nodes."""
     def left_edge(self, empty: Container[int]) -> list[str]:
-        """Return the rules that can be called before a byte has been read.
+        """Return the rules that can be called before a byte is read.
 
         ``empty``: the ids of the nodes that have the empty word.
         """
@@ -238,7 +240,7 @@ class Inlining:
 def least_true(
     bodies: dict[str, RuleBody], leaf: Callable[[Expr], bool], is_nullable: bool
 ) -> frozenset[int]:
-    """Return the ids of the nodes that have a word, or, if ``is_nullable``, the empty word.
+    """Return the ids of the nodes that have a word, or, if ``is_nullable``, of those that have the empty word.
 
     ``leaf`` decides nodes that are neither plain nor composed.
     """
@@ -247,7 +249,7 @@ def components(graph: dict[Any, Any]) -> list[list[Any]]:
     """Return the strongly connected components, in reverse topological order."""
 
 def rule_bodies(rules: dict[str, Expr], known: dict[int, RuleBody]) -> dict[str, RuleBody]:
-    """Return the body of each rule; ``known`` has those that were made before, by the ids of expressions."""
+    """Return the body of each rule. ``known`` has the bodies that were made before, by the ids of their expressions."""
 
 def first_fault(bodies: dict[str, RuleBody], most: int) -> str | None:
     """Return the first rule with a misplaced or unknown call or more than ``most`` positions, or None."""
@@ -287,7 +289,7 @@ class PlainPattern:
     def longer_by(self) -> tuple[tuple[int, int], ...] | None:
         """Return the ranges of characters by which a match may continue to a longer one; None: unknown."""
     def is_repetition(self) -> bool:
-        """Return whether words in sequence are a word, because the pattern is a repetition."""
+        """Return whether the pattern is a repetition, so that a sequence of words is a word."""
     def first(self) -> tuple[tuple[int, int], ...] | None:
         """Return ranges that contain all characters with which a word can begin; None: unknown."""
     def match_end(self, text: str, at: int) -> int | None:
@@ -296,7 +298,7 @@ class PlainPattern:
 def read_pattern(
     pattern: str, classes: Mapping[str, object], named: Callable[[str], str], most: int
 ) -> PlainPattern | None:
-    """Read a pattern of Python; None if it is not plain, or has more than ``most`` positions."""
+    """Read a pattern in Python's syntax; None if it is not plain or has more than ``most`` positions."""
 
 def plain_pattern(
     pattern: str,
@@ -304,7 +306,7 @@ def plain_pattern(
     named: Callable[[tuple[tuple[int, int], ...], str], str],
     most: int,
 ) -> Expr | None:
-    """Return the expression of a pattern of ECMA-262, or None if it is not plain."""
+    """Return the expression of a pattern in ECMA-262's syntax, or None if it is not plain."""
 
 class NameTexts:
     """The expressions of the names of JSON objects, under one setting of spellings."""
@@ -320,7 +322,7 @@ class NameTexts:
     def of(self, name: str) -> Expr:
         """Return the expression of a name."""
     def without(self, names: frozenset[str]) -> Expr:
-        """Return the expression of all strings but these names."""
+        """Return the expression of all strings except these names."""
 
 class MemberNodes:
     """The expressions of members of JSON objects: a name with its colon, and a value."""
@@ -404,7 +406,12 @@ def word_counts(
     longest: int,
     ascii: bool = False,
 ) -> tuple[int, bool, list[int]]:
-    """Count the words of an automaton, and how long words must be so that there are enough of them."""
+    """Count the words of a trim automaton, without ``excluded`` of them, for ``json_schema/writing/distinct.py``.
+
+    Returns the count (words are counted up to ``many`` squared), whether fewer than ``many`` words lead from some state
+    to acceptance, and, for each of ``numbers``, a length within which more than so many words end, or all words (0: it
+    exceeds ``longest``).
+    """
 
 def live_states(
     table: npt.NDArray[np.uint32], accepting: npt.NDArray[np.bool_], start: int, seconds: float
@@ -580,11 +587,13 @@ class ByteAutomaton:
     def __init__(self, program: Program, states: int, bytes: int, seconds: float) -> None: ...
     def accepts(self, data: bytes) -> bool: ...
     def viable_prefix(self, data: bytes) -> int:
-        """Return the length of the longest prefix that some word begins with; -1: there is no word."""
+        """Return the length of the longest prefix of ``data`` that some word begins with; -1: there is no word."""
     def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
         """Return the bytes that may follow a prefix, and whether it is a word."""
     def rules_around(self, prefix: bytes) -> list[list[int]]:
-        """Return the rules around the place where a text leaves the language, innermost first, for each reading."""
+        """Return the rules that are open where a text leaves the language, the innermost first: one list for each of up
+        to 64 readings that differ there.
+        """
     def conflict(self) -> bytes | None:
         """Return a shortest text after which one stack is not enough; None: there is none."""
     def shortest(self) -> bytes | None:
@@ -605,8 +614,8 @@ class ByteAutomaton:
 class ByteWalk:
     """The configurations of a byte automaton that a search visits, by number; 0 is the start, if there is a word.
 
-    A text leads to one configuration. Strings that must differ are not told apart. One thread at a time uses it, others
-    wait.
+    A text leads to one configuration. The condition that strings differ is ignored. Threads may share it; they take
+    turns.
     """
 
     def __init__(self, automaton: ByteAutomaton) -> None: ...
@@ -616,7 +625,7 @@ class ByteWalk:
         """Return a lower bound of the number of bytes to acceptance; 0: none is known."""
     def advance(self, number: int, byte: int) -> int: ...
     def boundary(self, number: int) -> int:
-        """Return the configuration after the end of a token, if the language depends on tokens; -1: none."""
+        """Return the configuration after the end of a token, if the language depends on tokens; -1: there is none."""
     def arcs(self, number: int) -> list[tuple[int, bytes]]:
         """Return pairs (configuration, bytes that lead to it)."""
     @property
@@ -625,7 +634,7 @@ class ByteWalk:
 class TextWithSentinels:
     """A text of a language with sentinels, read piece by piece (``native/exclusion/text_with_sentinels.hpp``).
 
-    One thread at a time uses it, others wait.
+    Threads may share it; they take turns.
     """
 
     def __init__(self, automaton: ByteAutomaton) -> None: ...
@@ -636,15 +645,21 @@ class TextWithSentinels:
     @property
     def state(self) -> int: ...
     def read(self, data: bytes, begin: int) -> int:
-        """Read as much of ``data[begin:]`` as some word continues with; return the index after it."""
+        """Read as much of ``data[begin:]`` as some word continues with; return the index after what was read."""
     def read_on(self, data: bytes) -> tuple[list[tuple[int, bytes]], int] | None:
-        """Read a text with sentinels; return ([(place, sentinel)], length), or None for all of it without any."""
+        """Read ``data``. Take a sentinel where the text cannot continue, or at its end if only a sentinel can follow.
+
+        Returns ([(place, sentinel)], number of bytes read), or None if all of ``data`` was read without a sentinel.
+        """
     def take_sentinel(self) -> bytes:
-        """Take the sentinel that can come here; b"": there is none."""
+        """Take the sentinel that can come next (the least of several) and return it; b"": there is none."""
     def sentinel_after(self, way: bytes) -> bytes:
         """Return the sentinel that can come after the text ``way``; b"": there is none."""
     def ahead(self, most: int) -> tuple[list[tuple[bytes, int]], bool, bool]:
-        """Return ([(sentinel, bytes before it)], whether these numbers are fixed, whether nothing else may come)."""
+        """Return the sentinels that text leads to, if there are at most ``most``.
+
+        As ([(sentinel, number of bytes before it)], whether these numbers are fixed, whether nothing else may come).
+        """
     def next_bytes(self, way: bytes) -> tuple[bytes, bool]:
         """Return the bytes that may follow after the text ``way``, and whether a word ends there."""
 
@@ -677,7 +692,7 @@ class Vocabulary:
     def trie_tables(self, initial: bool = False) -> bytes:
         """Return the tables of a trie as bytes, for a file."""
     def adopt_trie(self, tables: npt.NDArray[np.uint8], initial: bool = False) -> bool:
-        """Use a trie whose tables lie in an array; False if they are not those of these tokens."""
+        """Use the tables of a trie that are in an array. Returns False if they are not those of these tokens."""
 
 _RuleTable = tuple[
     npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.float64]
@@ -713,7 +728,7 @@ class WeightedRules:
     def start(self, limit: int) -> RuleChart:
         """Return the chart of the empty text."""
     def advance(self, chart: RuleChart, data: bytes, limit: int, seconds: float) -> tuple[RuleChart, float]:
-        """Return the chart after ``data``, and the log of the share of the weight that continues so."""
+        """Return the chart after ``data``, and the log of the fraction of the weight of texts that continue with it."""
     def scores(
         self, vocabulary: Vocabulary, initial: bool, chart: RuleChart, limit: int, seconds: float
     ) -> npt.NDArray[np.float32]:
@@ -788,7 +803,7 @@ class TokenAutomaton:
     ) -> TokenAutomaton:
         """Compose a program with a vocabulary. ``symbols``: (special token, symbol of the program).
 
-        ``narrow``: a mask whose walk of the vocabulary enters at most so many nodes needs no fragment.
+        ``narrow``: a mask whose walk of the vocabulary enters at most this many nodes is computed without a fragment.
         """
     @staticmethod
     def from_arrays(
@@ -798,11 +813,11 @@ class TokenAutomaton:
     def expand(self) -> dict[str, Any]:
         """Compute every state, mask and distance; return the arrays of an artifact."""
     def learn(self, arrays: dict[str, Any], instead: bool = False) -> None:
-        """Take facts from the arrays of a file, in addition to others or ``instead`` of them."""
+        """Load learned facts from the arrays of a file, in addition to those loaded before or ``instead`` of them."""
     def learned(self) -> dict[str, Any]:
-        """Return all facts that were found or taken, as the arrays of a file."""
+        """Return all facts that were found or loaded, as the arrays of a file."""
     def advance(self, state: int, token: int) -> int:
-        """Return the state after a token; 0: no text of the language continues so."""
+        """Return the state after a token; 0: no text of the language continues with it."""
     def arcs(self, state: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
         """Return the tokens that are allowed in a state, and the state after each."""
     def distance(self, state: int) -> int:
@@ -826,7 +841,7 @@ class TokenAutomaton:
     @property
     def stats(self) -> dict[str, int]: ...
     def share(self) -> bool:
-        """Let several threads derive at the same time; False for finished tables, which derive nothing."""
+        """Let several threads compute states at the same time. Returns False for finished tables, which need none."""
 
 class Configurations:
     """The configurations of a token automaton that a search visits, by number."""
@@ -844,12 +859,14 @@ class Configurations:
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
         """Return (targets, offsets, tokens): ``tokens[offsets[k]:offsets[k + 1]]`` lead to ``targets[k]``."""
     def mask(self, number: int, left: int | None) -> npt.NDArray[np.int32] | None:
-        """The mask of a configuration within so many tokens (None: any number); None where bounds do not say it."""
+        """Return the mask of a configuration: the tokens after which the text can be completed within ``left`` tokens
+        in all (``None``: any number). Returns None if bounds on distances do not decide it.
+        """
     @property
     def memory(self) -> int: ...
 
 class Matcher:
-    """One decoding under a constraint: where the tokens accepted so far have led."""
+    """The state of one decoding under a constraint: a token automaton and the tokens accepted so far."""
 
     def __init__(self, automaton: TokenAutomaton, max_new_tokens: int | None = None) -> None: ...
     def accept_token(self, token_id: int) -> bool: ...
@@ -894,16 +911,18 @@ class Matcher:
     def state(self) -> int: ...
 
 def watch_interrupts() -> None:
-    """Let Ctrl-C end every call of the core, from now on; for programs, not for libraries."""
+    """Let Ctrl-C end every call of the core from now on; for programs, not for libraries."""
 
 def lock_waits() -> tuple[int, float, float]:
-    """Return how often threads waited for a lock since the last call, the seconds in all, and the longest."""
+    """Return how often threads waited for a lock since the last call, the sum of these waits and the longest one, in
+    seconds.
+    """
 
 def fill_bitmasks(matchers: Sequence[Matcher], bitmask: Any, threads: int) -> None:
     """Fill row i of a bitmask with the mask of matcher i."""
 
 def fill_step(matchers: list[Any], bitmask: Any, rows: Sequence[int] | None = None) -> None:
-    """Fill the masks of an engine's step; rows of None and of texts that are over allow every token."""
+    """Fill the masks of one step of an engine. Rows of None and of texts that have ended allow every token."""
 
 def apply_bitmask(
     logits: int,
@@ -946,7 +965,7 @@ def suffix_automaton(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.uint32]]:
     """Return (classes, edges, accepting, offsets) of the automaton of a text's substrings.
 
-    ``begins`` and ``ends``: for each position, and the end, whether a substring may begin or end there.
+    ``begins`` and ``ends``: for each position, the end included, whether a substring may begin or end there.
     """
 
 def byte_tables(automaton: TokenAutomaton) -> dict[str, Any]:
@@ -964,13 +983,13 @@ def stack_layers(
     bytes: int,
     seconds: float,
 ) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return the same for a push-down automaton, for each leaf of its decision trees."""
+    """Return ``limit_layers`` of a push-down automaton, for each leaf of its decision trees."""
 
 class DeviceTables:
-    """Packed tables at addresses in host memory, which the creator keeps alive. Nothing is checked.
+    """Packed tables at addresses in host memory, which the caller keeps alive. Nothing is checked.
 
-    ``addresses``: states, table, classes, bytes, tokens, masks, rows, flips, layers. Arguments that are arrays are
-    addresses too; ``type`` is that of ``apply_bitmask``.
+    ``addresses``: states, table, classes, bytes, tokens, masks, rows, flips, layers. Arrays are passed as addresses
+    too; ``type`` is that of ``apply_bitmask``.
     """
 
     def __init__(
@@ -994,7 +1013,9 @@ class DeviceTables:
         stride: int,
         threads: int,
     ) -> None:
-        """Mask the logits of each row. Tokens left: ``each_left``, an array; ``left`` if that is 0."""
+        """Mask the logits of each row. ``each_left``: the address of the number of tokens left of each row; if it is 0,
+        all rows have ``left`` tokens left.
+        """
     def greedy(
         self,
         states: int,
@@ -1009,12 +1030,12 @@ class DeviceTables:
         next: int,
         threads: int,
     ) -> None:
-        """Mask the logits, write the token with the greatest one for each row, and the state after it."""
+        """Mask the logits; write, for each row, the token with the greatest logit and the state after this token."""
     def fill(self, states: int, each_left: int, left: int, bitmask: int, rows: int) -> None:
         """Write the mask of each row."""
 
 class DeviceStacks:
-    """The tables of stacks beside those of states. ``addresses``: controls, actions, pushes, comb, frames."""
+    """The tables of stacks, in addition to those of states. ``addresses``: controls, actions, pushes, comb, frames."""
 
     def __init__(
         self,
@@ -1027,7 +1048,9 @@ class DeviceStacks:
     ) -> None: ...
     def advance(self, states: int, tokens: int, out: int, rows: int) -> None: ...
     def resting(self, states: int, out: int, lengths: int, rows: int) -> None:
-        """Write the state whose mask each row has, and, unless ``lengths`` is 0, how many tokens complete the rest."""
+        """Write, for each row, the state whose mask it has, and, unless ``lengths`` is 0, how many tokens complete the
+        stack symbols below those that were inspected.
+        """
 
 def simd_levels() -> list[str]:
     """Return the levels that this CPU supports, best first."""

@@ -134,7 +134,7 @@ function showPath(found) {
   const here = found.here;
   /** @type {[string, string][]} */
   const facts = [["Tokens so far", number(found.tokens.length)]];
-  if (found.terminated) facts.push(["State", "the end token came: the text is over"]);
+  if (found.terminated) facts.push(["State", "the end token was accepted: the text is complete"]);
   else {
     facts.push(["Allowed next", `${number(found.allowed)} of ${number(found.vocabulary)} tokens`]);
     facts.push(["May end here", here.accepting ? "yes" : "no"]);
@@ -295,7 +295,7 @@ function listen() {
   byId("check").addEventListener("click", () => attempt(check));
   byId("shortest").addEventListener("click", () => {
     candidate.value = opened?.shortest?.text ?? "";
-    if (!opened?.shortest) say("verdict", "No shortest text is known: only tokens walk this constraint, or the search was too long.", true);
+    if (!opened?.shortest) say("verdict", "No shortest text is known: only tokens can walk this constraint, or the search took too long.", true);
   });
   byId("ask-form").addEventListener("submit", (event) => {
     event.preventDefault();
