@@ -75,9 +75,7 @@ def draw_command(
             "--vocabulary). TEXT is divided into the longest tokens that fit.",
         ),
     ] = None,
-    minimize: Annotated[
-        bool, typer.Option("--minimize", help="Draw the minimal automaton (needs OpenFst).")
-    ] = False,
+    minimize: Annotated[bool, typer.Option("--minimize", help="Draw the minimal automaton.")] = False,
     max_states: Annotated[
         int | None,
         typer.Option(

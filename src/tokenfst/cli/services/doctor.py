@@ -24,7 +24,7 @@ GIVES = {
     "tokenizers": "vocabularies of Hugging Face, tiktoken, SentencePiece and mistral-common",
     "pydantic": "pydantic's models and annotations as schemas",
     "grammars": "grammars in Lark's notation",
-    "fst": "OpenFst: minimize, to_fst, from_fst; pictures as svg and png",
+    "fst": "pynini's machines: to_fst, detokenizer; reversal of automata; pictures as svg, png and html",
     "concepts": "English inflections",
     "gpu": "Triton kernels of the masking loop",
     "store": "stores of artifacts at any address that fsspec reads, signed artifacts",
