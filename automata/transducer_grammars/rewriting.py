@@ -93,10 +93,10 @@ def one_rewrite(
     string: VectorFst | str | bytes, rule: VectorFst, input_token_type: TokenType | None = None,
     output_token_type: TokenType | None = None, *, budget: Budget | None = None,
 ) -> str:  # fmt: skip
-    """The only output. Raises ``FstOpError`` if there are several, and counts them, however many they are."""
-    found = rewrites(string, rule, input_token_type, output_token_type, budget=budget)
+    """The only output. Raises ``FstOpError`` if there are several; it names two, and the others are not made."""
+    found = top_rewrites(string, rule, 2, input_token_type, output_token_type, budget=budget)
     if len(found) > 1:
-        raise FstOpError(f"rewrite: there are {len(found)} outputs, among them {found[0]!r} and {found[1]!r}")
+        raise FstOpError(f"rewrite: there are several outputs, among them {found[0]!r} and {found[1]!r}")
     return found[0]
 
 
