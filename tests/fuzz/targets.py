@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from support.worlds.artifact_files import GOOD, VOCABULARY, put_together, take_apart
@@ -26,11 +27,13 @@ from tokenfst import (
     Vocabulary,
     bundled_grammar,
     compile,
+    ebnf,
     gbnf,
     json_schema,
     lark_grammar,
     load_vocabulary,
     regex,
+    structural_tag,
 )
 from tokenfst.automata.openfst.files import read_fst
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
@@ -72,6 +75,14 @@ def as_file(data: bytes, ending: str) -> Iterator[Path]:
 def text_of(data: bytes) -> str:
     """Text of any characters, lone surrogates among them."""
     return data.decode("utf-8", "surrogateescape")
+
+
+def value_of(data: bytes) -> Any:
+    """The JSON value that the bytes spell. Raises ValueError: there is none."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("too deep for Python's parser") from None
 
 
 def follow(matcher: Matcher, choices: bytes, size: int) -> None:
@@ -119,13 +130,36 @@ def fuzz_gbnf(data: bytes) -> None:
         compiled(gbnf(text_of(data), budget=BUDGET), data)
 
 
-def fuzz_json_schema(data: bytes) -> None:
-    try:
-        schema = json.loads(data)
-    except (ValueError, RecursionError):
-        return
+def fuzz_ebnf(data: bytes) -> None:
     with promised():
-        compiled(json_schema(schema, budget=BUDGET), data)
+        compiled(ebnf(text_of(data), budget=BUDGET), data)
+
+
+def fuzz_json_schema(data: bytes) -> None:
+    with promised():
+        compiled(json_schema(value_of(data), budget=BUDGET), data)
+
+
+SCHEMA_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"property_order": "any"},
+    {"spelling": "any"},
+    {"property_order": "any", "spelling": "any", "repeated_names": "allow"},
+    {"on_unsupported": "relax", "formats": "annotate"},
+    {"additional_properties": "forbid", "indent": 2},
+    {"draft": "draft4", "surrounding": "flexible"},
+)
+
+
+def fuzz_schema_options(data: bytes) -> None:
+    """The first byte chooses options of ``json_schema``, the others are the schema."""
+    options = SCHEMA_OPTIONS[data[0] % len(SCHEMA_OPTIONS) if data else 0]
+    with promised():
+        compiled(json_schema(value_of(data[1:]), budget=BUDGET, **options), data)
+
+
+def fuzz_structural_tag(data: bytes) -> None:
+    with promised():
+        compiled(structural_tag(value_of(data), vocabulary=LETTERS, budget=BUDGET), data)
 
 
 def fuzz_openfst(data: bytes) -> None:
@@ -208,6 +242,15 @@ def seeds(name: str) -> list[bytes]:
         "regex": [rb"(?:a|b)*?\d{2,3}[^x-z]|(?P<n>x)(?=y)\bq", rb"(?i)\w+@[a-z]{1,9}\.(com|org)$"],
         "lark": [grammar, b'?start: x ~ 2..3\nx{y}: y "b"\n!x.2: /a/ -> z\n%import common.INT\n'],
         "gbnf": [b'root ::= "a" x* | [^a-c]+\nx ::= ("b" | root){1,3}  # y\n'],
+        "ebnf": [
+            b'root ::= [a-c]* "b" | TagDispatch(("<f>", x), stop_str=("z"))\nx ::= "a"{2,3} [^\\n] # y\n'
+        ],
+        "structural_tag": [
+            b'{"type":"tag","begin":"<a>","content":{"type":"json_schema","json_schema":{"type":"integer"}},"end":"</a>"}',
+            b'{"type":"triggered_tags","triggers":["<"],"tags":[{"begin":"<b>","content":{"type":"any_text"},"end":"x"}]}',
+            b'{"type":"sequence","elements":[{"type":"regex","pattern":"a+"},{"type":"star","content":{"type":"or",'
+            b'"elements":[{"type":"const_string","value":"b"},{"type":"grammar","grammar":"root ::= [c]"}]}}]}',
+        ],
         "json_schema": [
             b'{"type":"object","properties":{"a":{"type":"integer","minimum":3}},"required":["a"]}',
             b'{"anyOf":[{"type":"string","pattern":"^a+$","format":"date"},{"enum":[1,"x",null]},{"$ref":"#"}]}',
@@ -225,6 +268,8 @@ def seeds(name: str) -> list[bytes]:
             b"\5" + packed(Vocabulary([b"a", b"ab", b""], 2)),
         ],
     }
+    if name == "schema_options":
+        return [bytes([k % len(SCHEMA_OPTIONS)]) + data for k, data in enumerate(seeds("json_schema"))]
     return made.get(name, [b"\0"]) + [data for data in from_corpora(name) if len(data) < 4000]
 
 
