@@ -181,8 +181,12 @@ class Vocabulary:
         for key, token in self._names.items():
             add(key.encode("utf-8", "surrogatepass"))
             add(token.to_bytes(4, "little"))
-        for symbol in self._symbols or ():
-            add(b"" if symbol is None else symbol.encode("utf-8", "surrogatepass"))
+        if self._symbols:  # one part: names have two each, so a name is never taken for a symbol
+            texts = [
+                None if each is None else each.encode("utf-8", "surrogatepass") for each in self._symbols
+            ]
+            sizes = [-1 if text is None else len(text) for text in texts]
+            add(np.array(sizes, "<i8").tobytes() + b"".join(text or b"" for text in texts))
         return digest.hexdigest()
 
     def __len__(self) -> int:

@@ -96,6 +96,12 @@ def test_fingerprint_and_equality_see_every_part() -> None:
     assert vocabularies[0] != "something else"
 
 
+def test_names_of_special_tokens_are_not_taken_for_symbols() -> None:
+    named = Vocabulary([b"", b"x"], 0, {"": 0})
+    variants = [named, *(Vocabulary([b"", b"x"], 0, symbols=["e", each]) for each in ("\0\0\0\0", "y"))]
+    assert len(set(variants)) == 3
+
+
 def test_the_order_of_special_tokens_does_not_matter() -> None:
     one = Vocabulary([b"a", b"", b""], [1, 2], {"x": 1, "y": 2})
     two = Vocabulary([b"a", b"", b""], [2, 1], {"y": 2, "x": 1})
