@@ -185,6 +185,64 @@ def test_a_draft_tree_and_a_compiled_grammar_that_travels():
     )
 
 
+def small(**options: Any) -> Any:
+    """A matcher of ``ab?`` over 31 letters and a stop token."""
+    info = ours.TokenizerInfo([*(bytes([97 + place]) for place in range(31)), b"</s>"])
+    return ours.GrammarMatcher(ours.GrammarCompiler(info).compile_regex("ab?"), **options)
+
+
+def test_a_matcher_that_terminates_without_stop_tokens_allows_none():
+    matcher = small(terminate_without_stop_token=True)
+    assert matcher.accept_token(0) and matcher.is_terminated()
+    bitmask = ours.allocate_token_bitmask(2, 32)
+    assert matcher.fill_next_token_bitmask(bitmask) and bitmask[0].tolist() == [2]
+    ours.BatchGrammarMatcher().batch_fill_next_token_bitmask([matcher, small()], bitmask, [1, 0])
+    assert bitmask.tolist() == [[1], [2]]
+    assert not matcher.accept_token(31) and matcher.accept_token(1)
+    matcher.reset()
+    tree = [torch.tensor(each) for each in ([1, 2, -1], [-1, -1, -1], [0, 0, 31])]
+    rows = ours.allocate_token_bitmask(3, 32)
+    assert matcher.traverse_draft_tree(*tree, rows) and rows.tolist() == [[1], [2], [0]]
+
+
+def test_temperatures_of_a_draft_tree_are_those_of_its_nodes():
+    info = ours.TokenizerInfo([b"a", b"b", b"c", b"</s>"])
+    grammar = 'root ::= a b\na[temperature=0.25] ::= "a" | "c"\nb[temperature=0.75] ::= "bc" | "c"'
+    matcher = ours.GrammarMatcher(
+        ours.GrammarCompiler(info).compile_grammar(grammar), default_temperature=0.5
+    )
+    # The root has the children a, b (refused, with a child) and c; a has the child b, and c has the child c.
+    tree = [torch.tensor(each) for each in ([1, 2, -1, 4, -1, 6, -1], [-1, 3, -1, 5, -1, -1, -1])]
+    tokens = torch.tensor([0, 0, 1, 1, 0, 2, 2])
+    bitmask, temperatures = ours.allocate_token_bitmask(7, 4), torch.zeros(7)
+    assert matcher.traverse_draft_tree(*tree, tokens, bitmask, temperatures=temperatures)
+    assert temperatures.tolist() == [0.25, 0.75, 0.75, -1, -1, 0.75, 0.5]
+    assert matcher.temperature == 0.25 and matcher.accept_token(0)
+    for wrong in (torch.zeros(2), torch.zeros(7, dtype=torch.float64)):
+        with pytest.raises(RuntimeError, match="temperatures"):
+            matcher.traverse_draft_tree(*tree, tokens, bitmask, temperatures=wrong)
+
+
+def test_a_tokenizer_without_a_stop_token_has_masks_of_its_own_width():
+    info = ours.TokenizerInfo([bytes([97 + place]) for place in range(32)])
+    assert info.stop_token_ids == [] and info.hidden_tokens == 1
+    matcher = ours.GrammarMatcher(ours.GrammarCompiler(info).compile_regex("ab?"))
+    one = ours.allocate_token_bitmask(1, 32)[0]
+    assert matcher.fill_next_token_bitmask(one) and one.tolist() == [1]
+    tree = [torch.tensor(each) for each in ([1, 2, -1], [-1, -1, -1], [0, 0, 1])]
+    rows = ours.allocate_token_bitmask(3, 32)
+    assert matcher.traverse_draft_tree(*tree, rows) and rows.tolist() == [[1], [2], [0]]
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [], [2], [-1]])
+def test_rows_of_a_batch_are_one_for_each_matcher_and_inside_of_the_bitmask(rows):
+    bitmask = ours.allocate_token_bitmask(2, 32)
+    for options in ({}, {"terminate_without_stop_token": True}):
+        with pytest.raises(RuntimeError, match="indices, from 0 to 1"):
+            ours.BatchGrammarMatcher().batch_fill_next_token_bitmask([small(**options)], bitmask, rows)
+    assert bitmask.tolist() == [[-1], [-1]]
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
+import numpy as np
+
 from tokenfst._native import Matcher
 from tokenfst.common.arguments import shown
 from tokenfst.common.plurals import counted
@@ -48,18 +50,22 @@ class GrammarMatcher:
         self._vocabulary, self._size, self._hidden = info.vocabulary, info.vocab_size, info.hidden_tokens
         self.stop_token_ids = list(override_stop_tokens or info.stop_token_ids)
         self._without_stop = terminate_without_stop_token
+        self._refused = frozenset(self.stop_token_ids if terminate_without_stop_token else ())
         self._default_temperature, self.max_rollback_tokens = default_temperature, -1
         self._steps: list[int] = []
 
     @property
     def whole_masks(self) -> bool:
-        """Whether masks are exactly as wide as the tokenizer's vocabulary."""
-        return not self._hidden
+        """Whether the core's masks are this matcher's: as wide as the tokenizer's vocabulary, with stop tokens."""
+        return not self._hidden and not self._refused
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
-        """Accept a token. Returns False for a token that is not allowed, after the end, and for ids out of range."""
+        """Accept a token. Returns False for a token that is not allowed, after the end, and for ids out of range. A
+        matcher that terminates without stop tokens accepts none of them.
+        """
         if (
             self.matcher.is_terminated()
+            or token_id in self._refused
             or not 0 <= token_id < self._size
             or not self.matcher.accept_token(token_id)
         ):
@@ -96,13 +102,18 @@ class GrammarMatcher:
                 "GrammarMatcher has terminated: it has no next token. Roll it back, or reset it"
             )
         if self.whole_masks:
-            return self.matcher.fill_next_token_bitmask(bitmask, index)
+            return raising(self.matcher.fill_next_token_bitmask)(bitmask, index)
         row = allocate_token_bitmask(1, len(self._vocabulary))
         self.matcher.fill_next_token_bitmask(row, 0)
-        bitmask[index] = 0
-        allowed = bits(row, self._size)[0]
-        bitmask[index, : -(-self._size // 32)] = packed(allowed[None])[0]
+        allowed = self._own(row)
+        _write(bitmask, [index], packed(allowed))
         return not bool(allowed.all())
+
+    def _own(self, rows: torch.Tensor) -> torch.Tensor:
+        """Which of the tokenizer's tokens masks of the core allow here, as booleans."""
+        allowed = bits(rows, self._size)
+        allowed[:, [token for token in self._refused if token < self._size]] = False
+        return allowed
 
     def traverse_draft_tree(
         self,
@@ -113,12 +124,49 @@ class GrammarMatcher:
         time_threshold: float = -1.0,
         temperatures: torch.Tensor | None = None,
     ) -> bool:
-        """Write the masks of a tree of drafts. The whole tree is always traversed."""
+        """Write the masks of a tree of drafts, and the temperatures of its nodes (-1 for none, and for nodes that are
+        not reached). The whole tree is always traversed.
+        """
         children, siblings = retrieve_next_token.numpy(), retrieve_next_sibling.numpy()
-        self.matcher.traverse_draft_tree(children, siblings, draft_tokens.numpy(), token_bitmask)
+        tokens = draft_tokens.numpy().copy()
+        tokens[np.isin(tokens, list(self._refused)) | (tokens >= self._size)] = -1  # which no mask allows
+        traverse = raising(self.matcher.traverse_draft_tree)
+        if self.whole_masks:
+            traverse(children, siblings, tokens, token_bitmask)
+        else:
+            rows = allocate_token_bitmask(len(tokens), len(self._vocabulary))
+            kept = token_bitmask[: len(tokens), : rows.shape[1]]  # no path leads to some rows: they stay
+            rows[: len(kept), : kept.shape[1]] = kept
+            traverse(children, siblings, tokens, rows)
+            _write(token_bitmask, range(len(tokens)), packed(self._own(rows)))
         if temperatures is not None:
-            temperatures.fill_(-1.0 if self.temperature is None else self.temperature)
+            _check_temperatures("traverse_draft_tree", temperatures)
+            if len(temperatures) != len(tokens):
+                raise RuntimeError(
+                    f"traverse_draft_tree: {counted(len(tokens), 'node')} need as many temperatures, not "
+                    f"{len(temperatures)}"
+                )
+            temperatures.fill_(-1.0)
+            self.fork()._heat(children.tolist(), siblings.tolist(), tokens.tolist(), temperatures)  # a copy
         return True
+
+    def _heat(
+        self, children: list[int], siblings: list[int], tokens: list[int], temperatures: torch.Tensor
+    ) -> None:
+        """Write the temperatures of a tree's nodes that are reached, and leave the matcher wherever that ends."""
+        pending, begun = [(0, 0)] if tokens else [], self.matcher.num_tokens
+        while pending:
+            node, depth = pending.pop()
+            if node < 0:
+                continue
+            if node:
+                pending.append((siblings[node], depth))
+            self.matcher.rollback(self.matcher.num_tokens - begun - depth)
+            if node and not self.accept_token(tokens[node]):
+                continue
+            if not self.matcher.is_terminated():
+                temperatures[node] = -1.0 if self.temperature is None else self.temperature
+            pending.append((children[node], self.matcher.num_tokens - begun))
 
     def find_jump_forward_string(self) -> str:
         """The text that must come next; empty if there is a choice, or after the end."""
@@ -179,35 +227,28 @@ class BatchGrammarMatcher:
         debug_print: bool = False,
     ) -> None:
         """Write the masks of all matchers, into the rows ``indices`` if they are given."""
+        rows = list(range(len(matchers))) if indices is None else list(indices)
+        _check_rows("batch_fill_next_token_bitmask", matchers, rows, len(bitmask))
         if not all(each.whole_masks for each in matchers):
-            for row, each in zip(indices or range(len(matchers)), matchers, strict=True):
+            for row, each in zip(rows, matchers, strict=True):
                 each.fill_next_token_bitmask(bitmask, row)
             return
         native = [each.matcher for each in matchers]
         if indices is None:
-            masks.fill_bitmasks(native, bitmask, self._threads)
+            raising(masks.fill_bitmasks)(native, bitmask, self._threads)
             return
         found = torch.full((len(native), bitmask.shape[1]), -1, dtype=bitmask_dtype)
-        masks.fill_bitmasks(native, found, self._threads)
-        bitmask[list(indices)] = found
+        raising(masks.fill_bitmasks)(native, found, self._threads)
+        bitmask[rows] = found
 
     @staticmethod
     def batch_fill_temperature(
         matchers: Sequence[GrammarMatcher], temperatures: torch.Tensor, indices: Sequence[int] | None = None
     ) -> None:
         """Write the temperature of each matcher, or its default, into its row; -1 if it has neither."""
-        if (
-            temperatures.dtype != torch.float32
-            or temperatures.dim() != 1
-            or temperatures.device.type != "cpu"
-        ):
-            raise RuntimeError("batch_fill_temperature: temperatures must be one row of float32 on the CPU")
-        rows = range(len(matchers)) if indices is None else indices
-        if len(rows) != len(matchers) or any(not 0 <= row < len(temperatures) for row in rows):
-            raise RuntimeError(
-                f"batch_fill_temperature: {counted(len(matchers), 'matcher')} need as many indices, from 0 to "
-                f"{len(temperatures) - 1}, not {list(rows)!r:.80}"
-            )
+        _check_temperatures("batch_fill_temperature", temperatures)
+        rows = list(range(len(matchers))) if indices is None else list(indices)
+        _check_rows("batch_fill_temperature", matchers, rows, len(temperatures))
         for row, each in zip(rows, matchers, strict=True):
             temperatures[row] = -1.0 if each.temperature is None else each.temperature
 
@@ -231,6 +272,32 @@ class BatchGrammarMatcher:
         counts = [num_tokens] * len(matchers) if isinstance(num_tokens, int) else num_tokens
         for each, count in _pairs(matchers, counts):
             each.rollback(count)
+
+
+def _check_temperatures(name: str, temperatures: torch.Tensor) -> None:
+    if temperatures.dtype != torch.float32 or temperatures.dim() != 1 or temperatures.device.type != "cpu":
+        raise RuntimeError(f"{name}: temperatures must be one row of float32 on the CPU")
+
+
+def _check_rows(name: str, matchers: Sequence[GrammarMatcher], rows: list[int], most: int) -> None:
+    if len(rows) != len(matchers) or any(not 0 <= row < most for row in rows):
+        raise RuntimeError(
+            f"{name}: {counted(len(matchers), 'matcher')} need as many indices, from 0 to {most - 1}, not "
+            f"{rows!r:.80}"
+        )
+
+
+def _write(bitmask: Any, rows: Sequence[int], masks_of_rows: torch.Tensor) -> None:
+    """Write masks into rows of a bitmask, which may be one row, or wider: what lies beyond is forbidden."""
+    table, width = bitmask if len(bitmask.shape) == 2 else bitmask[None], masks_of_rows.shape[1]
+    if not all(0 <= row < len(table) for row in rows) or table.shape[1] < width:
+        raise RuntimeError(
+            f"{counted(len(rows), 'mask')} of {counted(width, 'word')} cannot be written into rows {list(rows)!r:.80} "
+            f"of a bitmask of shape {tuple(bitmask.shape)}"
+        )
+    for row, each in zip(rows, masks_of_rows, strict=True):
+        table[row, width:] = 0
+        table[row, :width] = each
 
 
 def _pairs(matchers: Sequence[GrammarMatcher], parts: Sequence[_T]) -> list[tuple[GrammarMatcher, _T]]:
