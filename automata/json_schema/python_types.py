@@ -99,12 +99,13 @@ def _adapter(kind: Any, pointer: str) -> Any:
     """Pydantic's adapter. If pydantic cannot read a type, the cause is searched for among the members' annotations."""
     import pydantic
     from pydantic.errors import PydanticUserError
+    from pydantic_core import SchemaError
 
     try:
         adapter: Any = pydantic.TypeAdapter(kind)
         adapter.rebuild(raise_errors=True)
         return adapter
-    except (PydanticUserError, NameError, TypeError, ImportError, AttributeError) as error:
+    except (PydanticUserError, SchemaError, NameError, TypeError, ImportError, AttributeError) as error:
         for name, hint in _hints(kind).items():
             if hint is not kind:
                 _adapter(hint, f"{pointer}/properties/{escape(name)}")
@@ -114,7 +115,8 @@ def _adapter(kind: Any, pointer: str) -> Any:
             owner = _shown(type(kind))
             message = f"{kind!r:.60} is a value, not a type: pass its class, {owner}"
             raise UnsupportedSchemaError(pointer, message) from error
-        reason = str(error).splitlines()[0]
+        said = str(error)
+        reason = " ".join(said.split()) if isinstance(error, SchemaError) else said.splitlines()[0]
         raise UnsupportedSchemaError(pointer, f"{_shown(kind)} cannot be read: {reason}") from error
 
 

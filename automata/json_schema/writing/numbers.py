@@ -1,9 +1,9 @@
 """How the numbers of a schema are written.
 
-``"any"``: integers without an exponent, with or without a fraction of zeros; other numbers also with exponents, by the
-rule of ``json_values.texts``. Plain spellings: a number that a schema declares as an integer has digits only, and so
-has a constant that is given as an integer; all other numbers are written as ``json.dumps`` or ``JSON.stringify`` write
-them.
+``"any"``: what a schema declares or gives as an integer has no exponent, and a fraction of zeros or none; other numbers
+may have an exponent, by the rule of ``json_values.texts``. Plain spellings: a number that a schema declares as an
+integer has digits only, and so has a constant that is given as an integer; all other numbers are written as
+``json.dumps`` or ``JSON.stringify`` write them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def number_texts(
     the integer in the set: the 7 of ``{"minimum": 0}``, but not that of ``{"enum": [7, 2.5]}``.
     """
     if spelling == "any":
-        return _every(numbers, fractions) if whole is None else _apart(numbers, whole)
+        return _every(numbers, bare, fractions) if whole is None else _apart(numbers, whole)
     if whole is not None:
         # A number that must not be written with digits only has its other texts, even if it is declared as an integer.
         others = _not_bare(plain_numbers(numbers - (bare & whole)))
@@ -38,9 +38,12 @@ def number_texts(
     return union(plain_numbers(numbers & bare, fraction=False), plain_numbers(numbers - bare))
 
 
-def _every(numbers: NumberSet, fractions: bool) -> Expr:
+def _every(numbers: NumberSet, bare: NumberSet, fractions: bool) -> Expr:
     integral = (numbers - INTEGERS).is_empty()
-    lone = NO_NUMBER if fractions or integral else numbers.lone_integers()
+    if integral and not (others := numbers - bare).is_empty():
+        declared = number_language(numbers & bare, exponents=False, integer_fraction=fractions).expr
+        return union(declared, number_language(others, exponents=True).expr)
+    lone = NO_NUMBER if fractions or integral else numbers.lone_integers() & bare
     if lone.is_empty():
         return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
     spelled_alone = number_language(lone, exponents=False, integer_fraction=False).expr
@@ -54,7 +57,7 @@ def _apart(numbers: NumberSet, whole: NumberSet) -> Expr:
     )
     if numbers.is_empty():
         return integers
-    others = _every(numbers, True)
+    others = _every(numbers, NO_NUMBER, True)
     if not ((numbers & INTEGERS) - whole).is_empty():
         others = _not_bare(others)
     return union(integers, others)

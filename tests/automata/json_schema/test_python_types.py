@@ -350,6 +350,11 @@ class Constants(BaseModel):
         (Deep, "#", "path"),
         (Ranged, "#/properties/span", "range cannot be read"),
         (ranged, "#/properties/span", "range cannot be read"),
+        (
+            Annotated[int, Field(gt=2.5)],
+            "#",
+            "cannot be read: Error building .*coercible to an integer",
+        ),
         (list[IPv6Network], "#/items/format", "ipv6network"),
         (complex, "#", "complex"),
         (pydantic.Json[int], "#", "holds JSON"),

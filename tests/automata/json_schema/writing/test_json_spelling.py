@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import random
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import Field
 
 from reference.json.json_spelling import constant_texts, is_spelled, stringify
 from reference.json.json_strings import escape
@@ -175,6 +177,41 @@ def test_random_constants_are_as_they_are_dumped(values: list[Any]) -> None:
         ]
         others = {stringify(value) for value in values}.union(*map(constant_texts, numbers))
         assert found <= dumped | others | {"0.0"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": [1e16]},
+        {"enum": [1, 2.0, 3e20]},
+        {"enum": [1, 2.0, 3e20, 0.5]},
+        {"type": "number", "minimum": 1e22, "maximum": 1e22},
+        *({"type": "number", "multipleOf": step} for step in (1, 2, 0.5, 1000, 1e20)),
+        {"type": "number", "multipleOf": 1, "minimum": 1e20, "maximum": 1e21},
+        {"type": "number", "maximum": 0, "multipleOf": 10},
+        {"type": "integer", "enum": [1e20, 5]},
+        {"anyOf": [{"type": "integer"}, {"type": "number", "minimum": 3}]},
+        float,
+        Annotated[float, Field(multiple_of=1)],
+        Annotated[float, Field(ge=1e16, le=1e16)],
+        enum.Enum("Whole", {"a": 2.0, "b": 1e300, "c": 3}),
+        enum.Enum("Mixed", {"a": 1.5, "b": 2.0, "c": 7, "d": 1e300}),
+    ],
+)
+def test_plain_texts_are_among_all_texts(schema: Any) -> None:
+    for draft in ("2020-12", "draft-04") if isinstance(schema, dict) else (None,):
+        every = json_schema(schema, draft=draft, spelling="any")
+        for spelling in SPELLINGS:
+            assert (json_schema(schema, draft=draft, spelling=spelling) - every).is_empty(), (draft, spelling)
+
+
+def test_whole_numbers_that_are_no_integers_have_exponents_in_the_spelling_of_all() -> None:
+    number = json_schema({"type": "number", "multipleOf": 1}, spelling="any")
+    assert all(map(number.accepts, ("7", "7.0", "1e2", "1.5E+1"))) and not number.accepts("1.5e0")
+    integer = json_schema({"type": "integer"}, spelling="any")
+    assert all(map(integer.accepts, ("7", "7.0"))) and not integer.accepts("1e2")
+    assert json_schema({"const": 100.0}, spelling="any").accepts("1e2")
+    assert not json_schema({"const": 100}, spelling="any").accepts("1e2")
 
 
 def test_equal_numbers_are_one_item_however_they_are_given() -> None:
