@@ -162,3 +162,36 @@ def test_grammars_by_format(specification):
     assert tokenizer.decode_str(tokenizer.greedy_tokenize("Zürich")) == "Zürich"
     forced = ours.LLMatcher(tokenizer, ours.grammar_from("choice", '["yes"]'))
     assert forced.compute_ff_bytes() == b"yes" and forced.stop_reason() == "NotStopped"
+
+
+def both() -> list[Any]:
+    """This module, and llguidance itself if it is installed."""
+    try:
+        return [ours, peer("llguidance")]
+    except pytest.skip.Exception:
+        return [ours]
+
+
+def test_end_tokens_after_the_text_has_stopped_are_taken_and_not_counted():
+    for module in both():
+        tokenizer = module.LLTokenizer("byte")
+        stopped = module.LLMatcher(tokenizer, module.LLMatcher.grammar_from_regex("ab?"), log_level=0)
+        assert stopped.consume_tokens([97, 98]) and stopped.is_stopped()
+        assert all(stopped.consume_token(tokenizer.eos_token) for _ in range(3))
+        assert stopped.stop_reason() == "NoExtension" and not stopped.is_error()
+        assert stopped.rollback(1) and stopped.validate_tokens([98]) == 1
+        ended = module.LLMatcher(tokenizer, module.LLMatcher.grammar_from_regex("ab?"), log_level=0)
+        assert ended.consume_token(97) and not ended.is_stopped()
+        assert all(ended.consume_token(tokenizer.eos_token) for _ in range(3))
+        assert ended.stop_reason() == "EndOfSentence" and ended.rollback(2) and not ended.is_accepting()
+        wrong = module.LLMatcher(tokenizer, module.LLMatcher.grammar_from_regex("ab?"), log_level=0)
+        assert not wrong.consume_token(120) and wrong.consume_token(tokenizer.eos_token) and wrong.is_error()
+
+
+def test_a_rollback_beyond_the_beginning_is_an_error():
+    for module in both():
+        grammar = module.LLMatcher.grammar_from_regex("ab?")
+        matcher = module.LLMatcher(module.LLTokenizer("byte"), grammar, log_level=0)
+        assert matcher.consume_token(97) and not matcher.rollback(2)
+        assert matcher.is_error() and "rollback" in matcher.get_error()
+        assert not matcher.consume_token(98) and not matcher.reset()

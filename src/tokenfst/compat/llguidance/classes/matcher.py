@@ -149,7 +149,13 @@ class LLMatcher:
         return self.consume_tokens([sampled_token])
 
     def consume_tokens(self, tokens: Sequence[int]) -> bool:
-        """Accept tokens. Returns False, and enters an error state, if one of them is not allowed."""
+        """Accept tokens. Returns False, and enters an error state, if one of them is not allowed.
+
+        A matcher that has stopped takes a single end token as often as it is given, and does not change: ``rollback``
+        does not count these.
+        """
+        if len(tokens) == 1 and tokens[0] in self._tokenizer.eos_tokens and self.is_stopped():
+            return True
         if self._error:
             return False
         taken = self.try_consume_tokens(tokens)
@@ -180,9 +186,13 @@ class LLMatcher:
             return 0
 
     def rollback(self, num_tokens: int) -> bool:
-        """Take back the last tokens. Returns False if there were fewer."""
+        """Take back the last tokens. Returns False, and enters an error state, if there were fewer."""
         matcher = self._going()
-        if matcher is None or not 0 <= num_tokens <= matcher.num_tokens:
+        if matcher is None:
+            return False
+        if not 0 <= num_tokens <= matcher.num_tokens:
+            taken = counted(matcher.num_tokens, "token")
+            self._error = f"rollback of {counted(num_tokens, 'token')}: the matcher has taken {taken}"
             return False
         matcher.rollback(num_tokens)
         return True
