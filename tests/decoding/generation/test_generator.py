@@ -430,7 +430,7 @@ def test_unconstrained_rows_have_one_name(generator):
 def test_a_text_that_something_else_ended_is_not_given_back(loaded):
     generator = Generator(loaded.model, loaded.tokenizer)
     config = loaded.model.generation_config
-    config.stop_strings = ["a"]
+    config.stop_strings = ["a", "b", "c"]
     try:
         with pytest.raises(DecodingError, match="before it was complete"):
             generator(PROMPT, regex("[a-c]{20}"), tokenizer=loaded.tokenizer)
