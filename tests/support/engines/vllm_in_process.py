@@ -255,10 +255,8 @@ def scores(model: str) -> None:
         ]
         found = engine.generate([TokensPrompt(prompt_token_ids=prompt)] * 4, some, use_tqdm=False)
         few = compile(Scores.weighted["few"], vocabulary).matcher()
-        for scored in (
-            found[1].outputs[0],
-            found[3].outputs[0],
-        ):  # two logits may be so close that they differ
+        # Two logits may be so close that the two texts differ.
+        for scored in (found[1].outputs[0], found[3].outputs[0]):
             walk = compile(Scores.weighted["boosted"], vocabulary).matcher()
             for place, token in enumerate(scored.token_ids):
                 plain = ask([*prompt, *scored.token_ids[:place]], 1)
