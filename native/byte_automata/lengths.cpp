@@ -47,16 +47,24 @@ void Lengths::solve() {
   solved_ = true;
 }
 
+// Of a concatenation, the lengths of all its tails are kept: the states along a text are tails of one concatenation.
 uint32_t Lengths::length(NodeId id) {
   check_stack();
-  time_limit_.step(16);
-  if (auto it = memo_.find(id); it != memo_.end()) return it->second;
-  uint32_t sum = 0;
-  NodeId rest = id;
-  for (Node at = node(rest); at.kind == Kind::Concat; rest = at.b, at = node(rest)) sum = plus(sum, length(at.a));
-  sum = plus(sum, element(rest));
-  memo_.emplace(id, sum);
+  std::vector<NodeId> whole;  // concatenations, each the tail of the one before
+  auto known = memo_.find(id);
+  for (Node at = node(id); known == memo_.end() && at.kind == Kind::Concat; at = node(id)) {
+    whole.push_back(id);
+    id = at.b;
+    known = memo_.find(id);
+  }
+  uint32_t sum = known != memo_.end() ? known->second : keep(id, element(id));
+  for (; !whole.empty(); whole.pop_back()) sum = keep(whole.back(), plus(length(node(whole.back()).a), sum));
   return sum;
+}
+
+uint32_t Lengths::keep(NodeId id, uint32_t length) {
+  time_limit_.step(16);
+  return memo_[id] = length;
 }
 
 uint32_t Lengths::element(NodeId id) {

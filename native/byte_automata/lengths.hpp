@@ -38,6 +38,7 @@ class Lengths {
   }
 
   uint32_t length(NodeId id);
+  uint32_t keep(NodeId id, uint32_t length);
   uint32_t element(NodeId id);
   uint32_t unordered(const Unordered::Demand& demand);
   uint32_t search(NodeId id);
