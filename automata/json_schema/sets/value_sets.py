@@ -5,13 +5,13 @@ operations work type by type (Attouche et al., "Witness Generation for JSON Sche
 have parts, and conditions on parts stay formulas.
 
 Invariant: ``exact`` is false if something was relaxed; such a value set has too many values and is never complemented.
-Cost: unions and complements of single cells are linear; intersections multiply cells. More than ``_MOST`` cells in one
-type are rejected: each becomes an automaton that runs in parallel with the others.
+Cost: unions, and intersections with a single cell, are linear in the cells. Other intersections multiply cells, and
+complements distinguish all of them: there, more than ``_MOST`` cells of one type are rejected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import chain, product
 from typing import Final, TypeVar
@@ -179,6 +179,7 @@ class Algebra:
         if not left or not right or every in (left, right):
             return bool(left and right)
         for one, other in product(left, right):
+            self.formulas.work.tick()
             if any(self.alive(cell) for cell in meet_cells(one, other, self.formulas)):
                 return True
         return False
@@ -199,20 +200,30 @@ class Algebra:
             any(value_set.false for value_set in value_sets),
             numbers,
             schema_strings.join([value_set.strings for value_set in value_sets], self.formulas.work),
-            _union([value_set.arrays for value_set in value_sets], EVERY_ARRAY, where),
-            _union([value_set.objects for value_set in value_sets], EVERY_OBJECT, where),
+            self._union([value_set.arrays for value_set in value_sets], EVERY_ARRAY),
+            self._union([value_set.objects for value_set in value_sets], EVERY_OBJECT),
             all(value_set.exact for value_set in value_sets),
             whole,
             _all_bare([value_set for value_set in value_sets if not value_set.numbers.is_empty()]),
         )
 
+    def _union(self, sets: list[tuple[_Cell, ...]], every: tuple[_Cell, ...]) -> tuple[_Cell, ...]:
+        cells = tuple(dict.fromkeys(cell for cells in sets for cell in cells))
+        self.formulas.work.tick(len(cells))
+        return every if every[0] in cells else cells
+
     def _join_numbers(self, sets: list[NumberSet]) -> NumberSet:
-        numbers = NO_NUMBER
-        for each in sets:
-            if not each.is_empty():
-                self.formulas.work.tick(1 + len(numbers.cuts) // 8)
-                numbers = each if numbers.is_empty() else numbers | each
-        return numbers
+        """The union. Sets are united in pairs, and then their unions, so that n sets of one number cost n log n."""
+        left = [each for each in sets if not each.is_empty()]
+        while len(left) > 1:
+            pairs = list(zip(left[::2], left[1::2], strict=False))
+            alone = left[2 * len(pairs) :]
+            left = []
+            for one, other in pairs:
+                self.formulas.work.tick(1 + (len(one.cuts) + len(other.cuts)) // 8)
+                left.append(one | other)
+            left += alone
+        return left[0] if left else NO_NUMBER
 
     def check_complement(self, value_set: ValueSet, where: str) -> None:
         """Raise UnsupportedSchemaError for a set without an exact complement.
@@ -233,6 +244,8 @@ class Algebra:
     def invert(self, value_set: ValueSet, where: str) -> ValueSet:
         """The complement. Raises UnsupportedSchemaError if it is not supported."""
         self.check_complement(value_set, where)
+        _refuse_many(value_set.arrays, where)
+        _refuse_many(value_set.objects, where)
         arrays, objects = EVERY_ARRAY, EVERY_OBJECT
         for array in value_set.arrays:
             arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
@@ -270,7 +283,7 @@ class Algebra:
             return right
         if right is EVERY_OBJECT or right == EVERY_OBJECT or not left:
             return left
-        if len(left) * len(right) > _MOST_PAIRS:
+        if len(left) * len(right) > _MOST_PAIRS and min(len(left), len(right)) > 1:
             apart = self.objects_in([left, right], frozenset({2}), where)
             if apart is not None:
                 return apart
@@ -280,6 +293,8 @@ class Algebra:
         """The objects that are in exactly n of the sets, for some n in ``counts``; ``None`` if a split by names has too
         many cases.
         """
+        for each in sets:
+            _refuse_many(each, where)
         found = Decisions(sets, counts, self.formulas, self.is_empty, where).cells()
         return None if found is None else tuple(filter(self.alive, found))
 
@@ -292,12 +307,15 @@ class Algebra:
     ) -> tuple[_Cell, ...]:
         """The cells of all pairs that may have a member, each once. Raises as soon as there are too many."""
         found: dict[_Cell, None] = {}
+        several = min(len(left), len(right)) > 1
         for one in left:
             for other in right:
+                self.formulas.work.tick()
                 for cell in meet_cells(one, other, self.formulas):
                     if cell not in found and self.alive(cell):
                         found[cell] = None
-            _refuse_many(len(found), type(one), where)
+            if several:
+                _refuse_many(found, where)
         return tuple(found)
 
 
@@ -357,18 +375,8 @@ def _whole(numbers: NumberSet, whole: NumberSet) -> NumberSet | None:
     return None if integers == numbers & INTEGERS else integers
 
 
-def _union(sets: list[tuple[_Cell, ...]], every: tuple[_Cell, ...], where: str) -> tuple[_Cell, ...]:
-    cells = tuple(dict.fromkeys(cell for cells in sets for cell in cells))
-    if every[0] in cells:
-        return every
-    if cells:
-        _refuse_many(len(cells), type(cells[0]), where)
-    return cells
-
-
-def _refuse_many(count: int, kind: type, where: str) -> None:
-    """Raise UnsupportedSchemaError for too many cells."""
-    if count > _MOST:
-        raise UnsupportedSchemaError(
-            where, f"its combinations split {kind.__name__.lower()}s into more than {_MOST} kinds"
-        )
+def _refuse_many(cells: Collection[Array | Object], where: str) -> None:
+    """Raise UnsupportedSchemaError for too many cells of one type."""
+    if len(cells) > _MOST:
+        kind = type(next(iter(cells))).__name__.lower()
+        raise UnsupportedSchemaError(where, f"its combinations split {kind}s into more than {_MOST} kinds")

@@ -347,15 +347,21 @@ CASES: dict[str, list[Case]] = {
             '{"b": 1}',
         ),
     ],
-    "allOf": [Case("intersection", {"allOf": [{"type": "integer"}, {"minimum": 2}]}, "2", "1")],
-    "anyOf": [
-        Case("union", {"anyOf": [{"type": "null"}, {"minimum": 2, "type": "number"}]}, "null", "1"),
+    "allOf": [
         Case(
-            "more than 600 kinds of arrays, or of objects",
-            {"anyOf": [object_of(required=[f"a{k}"]) for k in range(601)]},
-            '{"a7": 1}',
+            "more than 600 kinds of arrays, or of objects, in one and several in another",
+            {
+                "allOf": [
+                    {"anyOf": [object_of(required=[f"a{k}"]) for k in range(count)]} for count in (601, 2)
+                ]
+            },
+            '{"a0": 1}',
             "{}",
         ),
+        Case("intersection", {"allOf": [{"type": "integer"}, {"minimum": 2}]}, "2", "1"),
+    ],
+    "anyOf": [
+        Case("union", {"anyOf": [{"type": "null"}, {"minimum": 2, "type": "number"}]}, "null", "1"),
     ],
     "oneOf": [
         Case("exactly one", {"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "2.5", "2"),
@@ -394,6 +400,12 @@ CASES: dict[str, list[Case]] = {
             object_of(maxProperties=2, **{"not": {"additionalProperties": {"type": "null"}}}),
             '{"a": 1, "b": 1}',
             '{"a": null, "b": null}',
+        ),
+        Case(
+            "more than 600 kinds of arrays, or of objects",
+            {"not": {"anyOf": [object_of(required=[f"a{k}"]) for k in range(601)]}},
+            "{}",
+            '{"a7": 1}',
         ),
     ],
     "if": [Case("with `then` and `else`", {"if": {"type": "integer"}, "then": {"minimum": 2}}, "1.5", "1")],
