@@ -185,6 +185,17 @@ def test_a_draft_tree_and_a_compiled_grammar_that_travels():
     )
 
 
+def test_strict_mode_allows_no_members_where_none_are_listed():
+    nothing = {"type": "object", "properties": {"x": {"type": "object", "properties": {}}}}
+    compiler = ours.GrammarCompiler(ours.TokenizerInfo(TOKENS))
+    for strict in (True, False):
+        matcher = ours.GrammarMatcher(compiler.compile_json_schema(nothing, strict_mode=strict))
+        assert matcher.accept_string('{"x":{"y":1}}') is not strict
+    tag = {"type": "json_schema", "json_schema": nothing}
+    matcher = ours.GrammarMatcher(compiler.compile_structural_tag({"type": "structural_tag", "format": tag}))
+    assert not matcher.accept_string('{"x":{"y":1}}') and matcher.accept_string('{"x":{}}')
+
+
 def small(**options: Any) -> Any:
     """A matcher of ``ab?`` over 31 letters and a stop token."""
     info = ours.TokenizerInfo([*(bytes([97 + place]) for place in range(31)), b"</s>"])

@@ -7,8 +7,8 @@ names given around them are passed down, and each branch forbids the rest itself
 alternatives, the names of all of their branches count.
 
 Invariant: forbidding only removes values. So nothing is forbidden under ``not``, ``if`` and ``contains``, and ``oneOf``
-counts the branches as they are written. A schema stays unchanged if it names nothing, or if it constrains other members
-itself (``additionalProperties``, ``unevaluatedProperties``).
+counts the branches as they are written. A schema stays unchanged if it has no list of members (an empty list forbids
+them all), or if it constrains other members itself (``additionalProperties``, ``unevaluatedProperties``).
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def _named(place: Place, target: _Target, seen: set[int], but: _Step | None = No
     if "additionalProperties" in keywords or "unevaluatedProperties" in keywords:
         return Evaluated(everything=True)
     found |= Evaluated(
-        names=frozenset(keywords.get("properties", ())), patterns=tuple(keywords.get("patternProperties", ()))
+        names=frozenset(keywords.get("properties", ())),
+        patterns=tuple(keywords.get("patternProperties", ())),
+        listed="properties" in keywords or "patternProperties" in keywords,
     )
     inner: list[Place] = []
     for name, value in keywords.items():

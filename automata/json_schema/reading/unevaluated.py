@@ -28,7 +28,8 @@ class Evaluated:
     """The evaluated parts of a value.
 
     ``everything``: all parts. ``names``, ``patterns``: members with these names, or whose names match. ``prefix``: the
-    number of first items. ``matching``: items that satisfy one of these formulas.
+    number of first items. ``matching``: items that satisfy one of these formulas. ``listed``: some schema has a list of
+    members, even if it is empty (for ``closing``).
     """
 
     everything: bool = False
@@ -36,6 +37,7 @@ class Evaluated:
     patterns: tuple[str, ...] = ()
     prefix: int = 0
     matching: tuple[Formula, ...] = ()
+    listed: bool = False
 
     def __or__(self, other: Evaluated) -> Evaluated:
         if self.everything or other.everything:
@@ -46,6 +48,7 @@ class Evaluated:
             tuple(dict.fromkeys((*self.patterns, *other.patterns))),
             max(self.prefix, other.prefix),
             tuple(dict.fromkeys((*self.matching, *other.matching))),
+            self.listed or other.listed,
         )
 
 

@@ -193,7 +193,7 @@ class PlainWriter {
     const nb::object needed = names ? nb::borrow(names) : nb::object(nb::list());
     if (!are_members(members, needed)) return {};
     PyObject* others = item(read.value, additional_);
-    if (!others) others = read.closed.is_none() || !equal(read.closed, entered_) || PyDict_Size(members.ptr()) == 0 ? Py_True : Py_False;
+    if (!others) others = !properties || read.closed.is_none() || !equal(read.closed, entered_) ? Py_True : Py_False;
     if (Py_TYPE(others) != &PyDict_Type && !PyBool_Check(others)) return {};
     const nb::object rest = nb::borrow(others);  // what is called below may change the schema
     PlainBody made{this, read.writer, read.level, read.place, read.types, {}, {}, {}, false};

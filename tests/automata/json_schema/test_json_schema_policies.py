@@ -23,6 +23,13 @@ OBJECTS = [{name: 1 for k, name in enumerate(NAMES) if mask >> k & 1} for mask i
 FORBIDDING: list[tuple[Any, list[str]]] = [
     (A, ["", "a"]),
     ({"type": "object"}, ["", "a", "ab", "abc", "ac", "b", "bc", "c"]),
+    ({"type": "object", "properties": {}}, [""]),
+    ({"type": "object", "patternProperties": {}}, [""]),
+    ({"type": "object", "properties": {}, "required": []}, [""]),
+    ({"allOf": [{"type": "object"}, {"properties": {}}]}, [""]),
+    ({"anyOf": [{"properties": {}, "type": "object"}, B]}, ["", "b"]),
+    ({"anyOf": [{"type": "object"}, {"type": "null"}], "properties": {}}, [""]),
+    ({"$ref": "#/$defs/none", "$defs": {"none": {"type": "object", "properties": {}}}}, [""]),
     ({**A, "additionalProperties": True}, ["", "a", "ab", "abc", "ac", "b", "bc", "c"]),
     ({**A, "unevaluatedProperties": {"type": "integer"}}, ["", "a", "ab", "abc", "ac", "b", "bc", "c"]),
     ({"type": "object", "patternProperties": {"^[ab]$": {}}}, ["", "a", "ab", "b"]),

@@ -98,8 +98,8 @@ class Grammar:
     ) -> Grammar:
         """Make a grammar from a JSON Schema: a dict, JSON text or a Python type.
 
-        ``strict_mode``: only members and items that the schema names are allowed. ``any_order`` requires all required
-        members and never repeats one; xgrammar checks neither.
+        ``strict_mode``: only members that the schema names are allowed. ``any_order`` requires all required members
+        and never repeats one; xgrammar checks neither.
         """
         layout: dict[str, Any]
         if any_whitespace:
