@@ -271,6 +271,18 @@ def test_what_cannot_be_is_a_runtime_error(call):
         call()
 
 
+def test_errors_of_masks_are_runtime_errors_and_an_unknown_backend_is_a_value_error():
+    logits, bitmask = torch.zeros(2, 40), ours.allocate_token_bitmask(1, 40)
+    with pytest.raises(RuntimeError, match="1 row"):
+        ours.apply_token_bitmask_inplace(logits, bitmask)
+    with pytest.raises(RuntimeError, match="twice"):
+        ours.apply_token_bitmask_inplace(logits[:1], bitmask, indices=[0, 0])
+    with pytest.raises(RuntimeError, match="bitmask"):
+        small().fill_next_token_bitmask(ours.allocate_token_bitmask(1, 64))
+    with pytest.raises(ValueError, match="torch_native, not 'nope'"):
+        ours.apply_token_bitmask_inplace(logits[:1], bitmask, backend="nope")
+
+
 def test_what_is_not_compiled_is_a_value_error():
     with pytest.raises(ValueError, match="TokenizerInfo"):
         ours.GrammarCompiler(TOKENS)

@@ -23,6 +23,7 @@ except ImportError as error:
     ) from error
 
 bitmask_dtype = torch.int32
+_BACKENDS = ("auto", "cpu", "cuda", "triton", "torch_compile", "torch_native")
 _T = TypeVar("_T")
 
 
@@ -346,8 +347,15 @@ def apply_token_bitmask_inplace(
     indices: Sequence[int] | None = None,
     backend: str = "auto",
 ) -> None:
-    """Set the logits of forbidden tokens to -inf, on any device. Tokens beyond the mask are forbidden as well."""
-    masks.apply_token_bitmask_inplace(
+    """Set the logits of forbidden tokens to -inf, on any device. Tokens beyond the mask are forbidden as well.
+
+    ``backend``: a name that xgrammar knows; the device of the logits decides what does the work.
+    """
+    if backend not in _BACKENDS:
+        raise ValueError(
+            f"apply_token_bitmask_inplace: backend must be one of {', '.join(_BACKENDS)}, not {shown(backend)}"
+        )
+    raising(masks.apply_token_bitmask_inplace)(
         logits,
         bitmask,
         vocab_size=vocab_size,
