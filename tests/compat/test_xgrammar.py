@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -168,6 +169,31 @@ def test_tokens_by_kinds_of_vocabularies():
         b"\xc3",
         b"",
     ]
+
+
+def test_stop_tokens_are_found_by_their_names():
+    names = [
+        "</s>",
+        "<eos>",
+        "<|eos|>",
+        "<|eot_id|>",
+        "<|end_of_text|>",
+        "<|endoftext|>",
+        "<end_of_turn>",
+        "<｜end▁of▁sentence｜>",
+    ]
+    assert ours.TokenizerInfo(["a", *names, "<EOS>"]).stop_token_ids == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("token", ["<0xZZ>", "<0x+1>", "<0x 1>", "<0x1_>", "<0x  >"])
+def test_a_token_that_names_no_byte_is_named(token):
+    with pytest.raises(RuntimeError, match=f"{re.escape(token)}.* names no byte"):
+        ours.TokenizerInfo(["a", token], ours.VocabType.BYTE_FALLBACK)
+
+
+def test_a_vocabulary_wider_than_the_logits_is_a_runtime_error():
+    with pytest.raises(RuntimeError, match="2 tokens"):
+        ours.TokenizerInfo(["a", "b"], vocab_size=1)
 
 
 def test_a_draft_tree_and_a_compiled_grammar_that_travels():

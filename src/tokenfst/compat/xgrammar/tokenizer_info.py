@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import enum
 import json
+import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenfst.compat.xgrammar.exception import (
     DeserializeFormatError,
     DeserializeVersionError,
+    GrammarError,
     InvalidJSONError,
     raising,
 )
@@ -22,6 +24,7 @@ VERSION = "tokenfst-1"
 _STOPS = (
     "</s>",
     "<eos>",
+    "<|eos|>",
     "<|eot_id|>",
     "<|end_of_text|>",
     "<|endoftext|>",
@@ -51,7 +54,7 @@ class TokenizerInfo:
         stop_token_ids: Sequence[int] | int | None = None,
         add_prefix_space: bool = False,
     ) -> None:
-        tokens = pad_tokens([_spelled(token, vocab_type) for token in encoded_vocab], vocab_size)
+        tokens = raising(pad_tokens)([_spelled(token, vocab_type) for token in encoded_vocab], vocab_size)
         if stop_token_ids is None:
             stop_token_ids = [
                 place for place, each in enumerate(tokens) if each.decode("utf-8", "replace") in _STOPS
@@ -230,6 +233,11 @@ def _spelled(token: str | bytes, kind: VocabType) -> bytes:
         return decoded_forms([token], {"type": "ByteLevel"})[0][0]
     if kind is VocabType.BYTE_FALLBACK:
         if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
-            return bytes([int(token[3:5], 16)])
+            if not set(token[3:5]) <= set(string.hexdigits):
+                raise GrammarError(
+                    f"TokenizerInfo: the token {token!r} of a vocabulary with VocabType.BYTE_FALLBACK names no byte: "
+                    "write two hexadecimal digits, or give the vocabulary's tokens as bytes"
+                )
+            return bytes.fromhex(token[3:5])
         return token.replace("▁", " ").encode()
     return token.encode()
