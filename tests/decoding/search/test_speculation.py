@@ -142,7 +142,7 @@ class Fixed:
 
 
 def check_counts(counts: Counter[tuple[int, ...]], expected: dict[tuple[int, ...], float]) -> None:
-    """Chi-square, cells of less than 5 together, at four standard deviations."""
+    """Chi-square, cells of less than 5 together, at the quantile of 4.5 standard deviations (Wilson and Hilferty)."""
     runs = counts.total()
     assert set(counts) <= set(expected)
     cells = {key: runs * mass for key, mass in expected.items() if runs * mass >= 5}
@@ -151,7 +151,8 @@ def check_counts(counts: Counter[tuple[int, ...]], expected: dict[tuple[int, ...
     if rest >= 5:
         chi += (sum(counts[key] for key in expected if key not in cells) - rest) ** 2 / rest
     freedom = len(cells) - (rest < 5)
-    assert freedom > 0 and chi < freedom + 4 * (2 * freedom) ** 0.5, (chi, freedom)
+    assert freedom > 0, freedom
+    assert chi < freedom * (1 - 2 / (9 * freedom) + 4.5 * (2 / (9 * freedom)) ** 0.5) ** 3, (chi, freedom)
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 1.6, "top_k": 4, "top_p": 0.9}])
