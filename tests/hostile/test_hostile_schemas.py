@@ -162,6 +162,19 @@ LARGE: list[tuple[str, Any, str, str]] = [
         json.dumps(dict.fromkeys(NAMES[:4])),
     ),
     ("10,000 strings", {"enum": [f"v{k}" for k in range(10_000)]}, '"v77"', '"v10000"'),
+    (
+        "80 conditions",
+        {
+            "type": "object",
+            "required": ["k"],
+            "allOf": [
+                {"if": {"properties": {"k": {"const": k}}}, "then": {"required": [f"r{k}"]}}
+                for k in range(80)
+            ],
+        },
+        '{"k": 7, "r7": 1}',
+        '{"k": 7, "r8": 1}',
+    ),
     ("any of 10,000 numbers", {"anyOf": [{"const": 3 * k} for k in range(10_000)]}, "9999", "9998"),
     ("one of 10,000 constants", {"oneOf": [{"const": f"v{k}"} for k in range(10_000)]}, '"v77"', '"v10000"'),
     (

@@ -228,8 +228,12 @@ class Meaning:
         if formula.kind is Kind.OR:
             value_sets = [self.value_set(part) for part in formula.parts]
             return self.algebra.join(value_sets, where)
-        result = EVERY
-        for part in formula.parts:
+        result, parts = EVERY, formula.parts
+        # Conjunctions grow by one part at a time, so that of all parts but the last is often known.
+        shorter = self.formulas.without_last(formula)
+        if shorter in self._value_sets:
+            result, parts = self._value_sets[shorter], parts[-1:]
+        for part in parts:
             result = self.algebra.meet(result, self.value_set(part), where)
         return result
 

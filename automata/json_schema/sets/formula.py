@@ -94,6 +94,12 @@ class Formulas:
             found = self._both[key] = self.all_of(key)
         return found
 
+    def without_last(self, conjunction: Formula) -> Formula | None:
+        """The conjunction of all parts but the last, if it was made with its parts in this order."""
+        parts = conjunction.parts[:-1]
+        found = self._combined[Kind.AND].get(frozenset(parts))
+        return found if found is not None and found.parts == parts else None
+
     def any_of(self, formulas: Iterable[Formula]) -> Formula:
         """The disjunction; ``NONE`` if there are no formulas."""
         return self._combine(Kind.OR, formulas, NONE, ANY)
