@@ -165,7 +165,7 @@ def test_lengths_count_code_points(bounds: tuple[int, int | None], spelling: Spe
 
 
 def test_a_billion_characters_are_lazy(tekken: Vocabulary) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     language = json_string_of_length(5, 1_000_000_000, spelling="any")
     matcher = compile(language, tekken).matcher()
     for token in tekken.encode_greedy(b'"hello \\ud83d\\ude00 \\u0041')[:6]:
@@ -174,7 +174,7 @@ def test_a_billion_characters_are_lazy(tekken: Vocabulary) -> None:
     assert language.next_bytes('"abc') == language.next_bytes(b'"abc')
     assert language.next_bytes('"\ud800') == (b"", False)
     assert b'"' in language.next_bytes(b'"abc\\ud83d\\ude00d')[0]
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("bounds", [(-1, 2), (3, 2), (0, MAX_LENGTH + 1), (MAX_LENGTH + 1, None)])
@@ -256,12 +256,12 @@ def test_enumerations(words: list[str], seed: int) -> None:
 def test_an_enumeration_of_ten_thousand(tekken: Vocabulary) -> None:
     rng = random.Random(3)
     words = [f"{rng.choice(['item', 'größe', 'x'])}-{rng.randrange(10**9)}" for _ in range(10_000)]
-    began = time.perf_counter()
+    began = time.process_time()
     matcher = compile(Language(json_literals(words)), tekken).matcher()
     for token in tekken.encode_greedy(json.dumps(words[17]).encode()):
         assert matcher.accept_token(token)
     assert matcher.is_accepting()
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_lone_surrogates_are_refused() -> None:

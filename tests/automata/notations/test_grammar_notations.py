@@ -215,10 +215,10 @@ DEEP = 10_000
     ],
 )
 def test_deep_texts_end_inside_of_the_budget(front_end: Callable[[str], Grammar], text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     with contextlib.suppress(TokenfstError):
         front_end(text).truncate(2).accepts("a")
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 @pytest.mark.parametrize(

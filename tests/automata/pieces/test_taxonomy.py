@@ -439,11 +439,11 @@ def test_a_hundred_thousand_labels_in_a_second(tekken: Vocabulary) -> None:
     labels = {" ".join("".join(rng.choices(syllables, k=3)) for _ in range(3)) for _ in range(100_000)}
     least = 1e9
     for _ in range(2):
-        begin = time.perf_counter()
+        begin = time.process_time()
         automaton = compile(choices(labels), tekken)
         matcher = automaton.matcher()
         matcher.fill_next_token_bitmask(tokenfst.allocate_token_bitmask(1, len(tekken)), 0)
-        least = min(least, time.perf_counter() - begin)
+        least = min(least, time.process_time() - begin)
     assert least < 3  # 0.2 s where this was written; see docs/constraints/taxonomies.md
     texts = [walk(automaton, rng) for _ in range(20)]
     assert set(texts) <= labels

@@ -454,10 +454,10 @@ def test_all_patterns_of_real_schemas() -> None:
     rng = random.Random(7)
     seconds, compared, matching = [], 0, 0
     for pattern in patterns:
-        began = time.perf_counter()
+        began = time.process_time()
         content = ecma_pattern(pattern)
         written = json_string(content, spelling="any")
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
         for text, expected in _python_says(pattern, rng):
             assert content.accepts(text) == expected, (pattern, text)
             assert written.accepts(escape(text, rng)) == expected, (pattern, text)

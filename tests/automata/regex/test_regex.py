@@ -235,7 +235,7 @@ def test_it_is_quick() -> None:
         module.expression(pattern)
         times = []
         for _ in range(5):
-            begin = time.perf_counter()
+            begin = time.process_time()
             module.expression(pattern)
-            times.append(time.perf_counter() - begin)
+            times.append(time.process_time() - begin)
         assert min(times) < limit

@@ -232,10 +232,10 @@ def test_wrong_arguments() -> None:
     ],
 )
 def test_counted_repetitions_that_multiply(pattern: str, where: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(BudgetExceeded) as caught:
         regex(pattern)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
     assert (caught.value.resource, caught.value.limit) == ("positions", Budget().positions)
     assert caught.value.where == where
 
@@ -267,10 +267,10 @@ def test_the_budget_is_the_callers() -> None:
     ],
 )
 def test_nesting_beyond_the_stack(pattern: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(UnsupportedPatternError, match="nested too deeply") as caught:
         regex(pattern)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert pattern[caught.value.position] == "("
     assert pattern.rfind("(") == caught.value.position
 
@@ -317,9 +317,9 @@ def test_errors_do_not_depend_on_the_callers_stack() -> None:
 )
 def test_nested_quantifiers_are_harmless(pattern: str) -> None:
     language = regex(pattern)
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert not language.accepts("a" * 60 + "!")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_too_many_alternatives_in_a_look_behind() -> None:
