@@ -37,6 +37,7 @@ std::vector<uint32_t> Matcher::tokens() const {
 uint32_t Matcher::distance() {
   const InUse::Scope use(in_use_);
   const Reread reread(*this);
+  if (automaton_->accepting(config())) return 0;
   return excluding_ ? completion().length(config()) : automaton_->distance(config(), stacks_);
 }
 

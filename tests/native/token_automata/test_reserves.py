@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import random
 from typing import Any
 
@@ -150,6 +152,13 @@ def test_schemas_end_within_any_limit(number: int, order: str) -> None:
             assert matcher.accept_token(token)
         assert matcher.is_accepting() or matcher.is_terminated()
         json.loads(VOCABULARY.decode(matcher.tokens))
+
+
+def test_the_distance_of_a_text_that_may_end_needs_no_search() -> None:
+    """Many thousand states can follow, and none is visited."""
+    language = functools.reduce(operator.and_, (~regex(f"(?s).*x{k}.*") for k in range(40)))
+    automaton = compile(language, VOCABULARY, budget=Budget(states=1000))
+    assert automaton.matcher().distance() == 0
 
 
 @pytest.mark.parametrize("name", [each.name for each in FORMATS if each.build])
