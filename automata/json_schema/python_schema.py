@@ -284,7 +284,10 @@ class TypeSchema(GenerateJsonSchema):
     # --- unions ---------------------------------------------------------------------------------------
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
-        """For each choice, its instances that contain the tag, even if the tag is a default."""
+        """For each choice, its instances that contain the tag, even if the tag is a default.
+
+        Of an aliased field pydantic looks for the tag under the field's name first, which is then no free member.
+        """
         discriminator = schema["discriminator"]
         if callable(discriminator):
             reason = "a function says which type is meant; give the name of a field as discriminator"
@@ -302,10 +305,10 @@ class TypeSchema(GenerateJsonSchema):
         choices: list[JsonSchemaValue] = []
         for made, values in tags.values():
             fields = self._resolved(made).get("properties", {})
-            names = [path[0] for path in paths if fields.get(path[0]) not in (None, False)] or paths[0][:1]
-            choices.append(
-                {"allOf": [made], "properties": {names[0]: {"enum": values}}, "required": [names[0]]}
-            )
+            names = [path[0] for path in paths]
+            place = next((k for k, name in enumerate(names) if fields.get(name) not in (None, False)), 0)
+            read: JsonSchemaValue = {**dict.fromkeys(names[:place], False), names[place]: {"enum": values}}
+            choices.append({"allOf": [made], "properties": read, "required": [names[place]]})
         return {"anyOf": choices}
 
     # --- fields ---------------------------------------------------------------------------------------

@@ -394,6 +394,34 @@ def test_the_member_that_cannot_be_read_is_named() -> None:
     assert caught.value.pointer == "#/properties/b"
 
 
+def test_the_field_name_of_an_aliased_tag_is_no_free_member() -> None:
+    class Lion(BaseModel):
+        kind: Literal["lion"] = Field(alias="Kind")
+
+    class Wolf(BaseModel):
+        kind: Literal["wolf"] = Field(alias="Kind")
+        pack: int = 1
+
+    class Named(BaseModel):
+        model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+        kind: Literal["named"] = Field(alias="Kind")
+
+    adapter = pydantic.TypeAdapter(Annotated[Lion | Wolf | Named, Field(discriminator="kind")])
+    for options in ({}, {"property_order": "any"}):
+        constraint = json_schema(adapter, **options)
+        for text in (
+            '{"Kind": "wolf", "pack": 2, "free": 1}',
+            '{"Kind": "lion"}',
+            '{"Kind": "named", "x": 0}',
+        ):
+            assert constraint.accepts(text) and constraint.parse(text).kind in text
+        for value in ('"lion"', '"cat"', "1", "[]"):
+            for text in (f'{{"Kind": "wolf", "kind": {value}}}', f'{{"kind": {value}, "Kind": "wolf"}}'):
+                assert not constraint.accepts(text)  # pydantic reads the tag from "kind"
+                with pytest.raises(pydantic.ValidationError):
+                    adapter.validate_json(text)
+
+
 def test_a_value_in_place_of_its_type_is_refused() -> None:
     class Person(BaseModel):
         age: int = 1
