@@ -340,7 +340,11 @@ class TypeSchema(GenerateJsonSchema):
             made = make(schema)
         finally:
             by_alias, self.by_alias = self.by_alias, outer
-        named = self.resolve_ref_schema(made).setdefault("properties", {})
+        whole = self.resolve_ref_schema(made)
+        named = whole.setdefault("properties", {})
+        if "required" in whole:
+            whole["required"] = list(dict.fromkeys(whole["required"]))
+        readers: dict[str, str] = {}
         reads_names = bool(config.get("validate_by_name") or config.get("populate_by_name"))
         for name, field in fields.items():
             alias = field.get("validation_alias", name)
@@ -351,6 +355,8 @@ class TypeSchema(GenerateJsonSchema):
             by_name = "validation_alias" not in field or not by_alias or reads_names
             for other in (*([name] if by_name else []), *(str(path[0]) for path in paths if by_alias)):
                 named.setdefault(other, False)
+                if readers.setdefault(other, name) != name:
+                    made[REFUSED] = f"the fields {readers[other]!r} and {name!r} are both read from {other!r}"
         return made
 
     # --- the rest -------------------------------------------------------------------------------------

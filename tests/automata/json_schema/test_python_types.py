@@ -394,6 +394,36 @@ def test_the_member_that_cannot_be_read_is_named() -> None:
     assert caught.value.pointer == "#/properties/b"
 
 
+def test_fields_that_are_read_from_one_name_are_refused() -> None:
+    class Twice(BaseModel):
+        a: int
+        b: list[int] = Field(alias="a")
+
+    class Either(BaseModel):
+        a: int
+        b: list[int] = Field([], validation_alias=AliasChoices("bb", "a"))
+
+    class Named(BaseModel):
+        model_config = ConfigDict(populate_by_name=True)
+        a: int = Field(alias="b")
+        b: list[int] = Field(alias="c")
+
+    class Inner(BaseModel):
+        inner: list[Twice]
+
+    for model, pointer in ((Twice, "#"), (Either, "#"), (Named, "#"), (Inner, "#/$defs/Twice")):
+        with pytest.raises(UnsupportedSchemaError, match=r"'a' and 'b' are both read from '[ab]'") as caught:
+            json_schema(model)
+        assert caught.value.pointer == pointer
+        assert json_schema(model, on_unsupported="relax").relaxed
+
+    class Apart(BaseModel):
+        a: int = Field(alias="b")
+        b: list[int] = Field(alias="a")
+
+    assert json_schema(Apart).parse('{"b": 1, "a": [2]}') == Apart(b=1, a=[2])
+
+
 def test_the_field_name_of_an_aliased_tag_is_no_free_member() -> None:
     class Lion(BaseModel):
         kind: Literal["lion"] = Field(alias="Kind")
