@@ -77,13 +77,14 @@ def test_high_products() -> None:
 
 
 def random_options(rng: random.Random, rows: int) -> dict[str, list[Any]]:
+    """Penalties are sums of few powers of two: scores that they make equal are so in float32 and in float64."""
     choices: dict[str, list[Any]] = {
         "temperature": [0, 0.3, 1, 2.5],
         "top_k": [0, 0, 1, 3, 9, 400],
         "top_p": [1.0, 1.0, 0.05, 0.5, 0.83, 0.97],
         "min_p": [0, 0, 0.013, 0.4, 1],
-        "repetition_penalty": [1, 0.8, 1.7],
-        "presence_penalty": [0, 0.6, -0.9],
+        "repetition_penalty": [1, 0.75, 1.75],
+        "presence_penalty": [0, 0.625, -0.875],
     }
     return {name: [rng.choice(values) for _ in range(rows)] for name, values in choices.items()}
 
