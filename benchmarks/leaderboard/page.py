@@ -153,7 +153,7 @@ def levels(cases: list[Case]) -> list[list[str]]:
 def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
     """The figures of some libraries over the cases that all of them ran. Steps are wall-clock time, so they come from
     the cases that all of these libraries ran in one run and whose steps are kept; if there are none, from all cases
-    whose steps are kept. ``side_by_side`` is the number of these cases.
+    whose steps are kept. ``side_by_side`` is the number of these cases, ``one_run`` whether they ran in one run.
     """
     shared = [case["records"] for case in cases if all(who in case["records"] for who in engines)]
     runs = [{each[who]["run"] for who in engines} for each in shared]
@@ -163,6 +163,7 @@ def table(cases: list[Case], engines: Sequence[str]) -> dict[str, Any]:
     return {
         "cases": len(shared),
         "side_by_side": len(timed),
+        "one_run": bool(beside),
         "engines": {
             who: figures([each[who] for each in shared], [each[who] for each in timed]) for who in engines
         },
@@ -261,9 +262,12 @@ def page(results: dict[str, Any]) -> str:
                 f"**{found['cases']:,} of {result['of']:,} cases**: those that {_listed(list(engines))} ran."
             )
             if found["side_by_side"] < found["cases"]:
-                parts.append(
-                    f"Steps are those of {found['side_by_side']:,} cases that the libraries ran in one run."
+                how = (
+                    "the libraries ran in one run"
+                    if found["one_run"]
+                    else "the libraries ran in several runs"
                 )
+                parts.append(f"Steps are those of {found['side_by_side']:,} cases that {how}.")
             parts += _tables(engines)
             alt = f"{TITLES[suite]}: cases that each library is right about, first masks and steps, as in the table"
             parts.append(f"![{alt}](images/leaderboard-{suite}-{number}.svg)")
