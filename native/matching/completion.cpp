@@ -139,7 +139,9 @@ std::optional<std::string> Completion::find(Config start) {
   std::vector<char> plain, own;
   TimeLimit time_limit(bytes_.budget().seconds, "the search for a completion");
   queue.push({0, 0});
-  for (size_t tried = 0; !queue.empty() && tried < kMostTried; ++tried) {
+  const uint32_t least = automaton_.bytes_left(start, stacks_);
+  const size_t most = kMostTried + (least <= kLongest ? least : 0);  // a text takes a place for each of its bytes
+  for (size_t tried = 0; !queue.empty() && tried < most; ++tried) {
     time_limit.step(256);
     const uint32_t place = queue.top().place;
     queue.pop();

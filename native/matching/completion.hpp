@@ -69,7 +69,9 @@ class Completion {
   std::vector<uint32_t> cut(std::string_view text, bool first) const { return spelled_by_fewest(automaton_.vocabulary(), text, first); }
 
  private:
-  static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4, kMostFirst = 64;
+  // The most places that a search tries besides those of the text itself, which may have kLongest bytes; and the most texts that are
+  // known of a configuration, that are longer than the limit, and that are begun by one token at the start.
+  static constexpr size_t kMostTried = 16384, kLongest = 1 << 18, kMostKnown = 64, kMostLonger = 4, kMostFirst = 64;
 
   // A known completion that is valid here, or else one that is searched for; of at most `left` tokens.
   std::optional<std::string> searched(Config config, uint32_t left);
@@ -130,7 +132,7 @@ class Completion {
   // where no known string matters, which are the same everywhere; others are written to `own`.
   const std::vector<char>& ways(std::vector<char>& plain, std::vector<char>& own) const;
   std::vector<char> ways_of(bool all) const;
-  // Searches for a completion from the exclusion's position. None if none is found within kMostTried places.
+  // Searches for a completion from the exclusion's position. None if none is found.
   std::optional<std::string> find(Config start);
   static std::string text_to(const std::vector<Place>& places, uint32_t place);
 

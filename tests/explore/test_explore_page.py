@@ -108,7 +108,7 @@ def test_1_a_pattern_is_opened_and_walked_by_its_tokens(opened: Any) -> None:
     assert facts(opened)["May end here"] == "yes"
     opened.locator("#tokens button.ends").click()
     settled(opened)
-    assert "over" in facts(opened)["State"]
+    assert "complete" in facts(opened)["State"]
     opened.click("#back")
     settled(opened)
     assert opened.locator("#text").text_content() == '"yes!"'
