@@ -128,7 +128,7 @@ std::optional<std::string> Completion::find(Config start) {
   const StacksTrial trial(stacks_);
   const ExclusionTrial reading(exclusion_);
   const Exclusion::PinnedNumbers hold(exclusion_);
-  std::vector<Place> places{{0, 0, start, 0}};
+  std::vector<SearchedPlace> places{{0, 0, start, 0}};
   ExclusionPath way(places, exclusion_);
   auto read = [&](Config from, char byte) {
     const char text[] = {byte};
@@ -160,13 +160,6 @@ std::optional<std::string> Completion::find(Config start) {
     }
   }
   return std::nullopt;
-}
-
-std::string Completion::text_to(const std::vector<Place>& places, uint32_t place) {
-  std::string text;
-  for (; places[place].length > 0; place = places[place].before) text += places[place].byte;
-  std::ranges::reverse(text);
-  return text;
 }
 
 }  // namespace tokenfst

@@ -8,9 +8,8 @@
 // a token is kept as the matcher's plan, and the plan's next token is always admitted too. So a text that was admitted stays
 // completable, even if later bounds are worse.
 //
-// The search explores a tree of texts. The exclusion follows one path of the tree: to move from one place to another, it is
-// restored to the last common place and reads on from there. Most places follow the one before, so a completion costs
-// about 20 microseconds for each of its bytes, however long it is.
+// The search explores a tree of texts (exclusion/exclusion_path.hpp), and a completion costs about 20 microseconds for each of its
+// bytes, however long it is.
 //
 // A search takes place only near the end of a limit. Where many tokens are left (`plenty`), the length of a shortest text
 // proves that some text fits: a shortest text contains at most one string for every three bytes, and each can be replaced
@@ -27,6 +26,7 @@
 #include <map>
 #include <queue>
 
+#include "exclusion/exclusion_path.hpp"
 #include "token_automata/token_automaton.hpp"
 #include "vocabulary/fewest_tokens.hpp"
 
@@ -80,51 +80,12 @@ class Completion {
   // is found. O(bytes of the vocabulary), plus a few searches.
   std::optional<std::string> behind_first(Config start, uint32_t left);
 
-  // A node of the tree of searched texts: the place `before`, followed by one byte.
-  struct Place {
-    uint32_t before;
-    uint32_t length;  // of its text
-    Config config;
-    char byte;
-  };
   // A place to be visited: the least total length first, newer ones first among equals.
   struct Next {
     size_t length;
     uint32_t place;
     bool operator<(const Next& other) const { return std::tie(other.length, place) < std::tie(length, other.place); }
   };
-  // The path to the place where the exclusion is, with a checkpoint for each place on it.
-  class ExclusionPath {
-   public:
-    ExclusionPath(const std::vector<Place>& places, Exclusion& exclusion) : places_(places), exclusion_(exclusion) {
-      taken_.emplace_back(0, exclusion.checkpoint());
-    }
-    // Moves the exclusion to another place. O(the part of the two paths that is not common).
-    template <class Read>
-    void go_to(uint32_t place, Read&& read) {
-      std::vector<uint32_t>& ahead = ahead_;
-      for (ahead.clear(); !is_on(place); place = places_[place].before) ahead.push_back(place);
-      taken_.erase(taken_.begin() + places_[place].length + 1, taken_.end());
-      exclusion_.restore(taken_.back().second);
-      for (; !ahead.empty(); ahead.pop_back()) {
-        const Place& next = places_[ahead.back()];
-        read(places_[next.before].config, next.byte);
-        taken_.emplace_back(ahead.back(), exclusion_.checkpoint());
-      }
-    }
-    const Exclusion::Checkpoint& here() const { return taken_.back().second; }
-
-   private:
-    bool is_on(uint32_t place) const {
-      const uint32_t length = places_[place].length;
-      return length < taken_.size() && taken_[length].first == place;
-    }
-    const std::vector<Place>& places_;
-    Exclusion& exclusion_;
-    std::vector<std::pair<uint32_t, Exclusion::Checkpoint>> taken_;
-    std::vector<uint32_t> ahead_;
-  };
-
   bool runs(Config config, const std::string& text);
 
   // The bytes that may lead to different places: one of each class, and those that known strings continue with. Lower-case
@@ -134,7 +95,6 @@ class Completion {
   std::vector<char> ways_of(bool all) const;
   // Searches for a completion from the exclusion's position. None if none is found.
   std::optional<std::string> find(Config start);
-  static std::string text_to(const std::vector<Place>& places, uint32_t place);
 
   TokenAutomaton& automaton_;
   ByteAutomaton& bytes_;
