@@ -18,7 +18,7 @@ class ShortestDistinct {
   explicit ShortestDistinct(ByteAutomaton& bytes) : bytes_(bytes), lengths_(bytes), walker_(bytes, stacks_) {}
 
   // A short word that begins with `prefix`; none if there is none. Raises BudgetExceeded.
-  std::optional<std::string> find(std::string prefix) {
+  std::optional<std::string> find(const std::string& prefix) {
     if (is_dead(walker_.start())) return std::nullopt;
     const Exclusion::PinnedNumbers hold(exclusion_);
     TimeLimit time_limit(bytes_.budget().seconds, "the search for a short word");

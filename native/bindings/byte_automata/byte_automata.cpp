@@ -106,9 +106,9 @@ void bind_byte_automata(nb::module_& m) {
           [](ByteAutomaton& self, nb::bytes prefix) -> std::optional<nb::bytes> {
             std::optional<std::string> word;
             {
-              std::string begun(from_bytes(prefix));
+              const std::string begun(from_bytes(prefix));
               const LongCall call;
-              word = ShortestDistinct(self).find(std::move(begun));
+              word = ShortestDistinct(self).find(begun);
             }
             if (!word) return std::nullopt;
             return to_bytes(*word);
