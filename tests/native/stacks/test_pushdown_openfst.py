@@ -99,8 +99,8 @@ def case(grammar: Grammar, tokens: list[bytes], longest: int) -> dict[str, Any]:
     return {"rules": rules, "tokens": [token.hex() for token in tokens], "longest": longest}
 
 
-def specified(cases: list[dict[str, Any]]) -> list[set[tuple[int, ...]]]:
-    """The token sequences of each case."""
+def specified(cases: list[dict[str, Any]]) -> list[set[tuple[int, ...]] | None]:
+    """The token sequences of each case, or None where it has too many stacks for OpenFst."""
     ran = subprocess.run(
         [sys.executable, str(PROGRAM)],
         input="\n".join(map(json.dumps, cases)),
@@ -110,7 +110,8 @@ def specified(cases: list[dict[str, Any]]) -> list[set[tuple[int, ...]]]:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
-    return [{tuple(found) for found in json.loads(line)} for line in ran.stdout.splitlines()]
+    answers = map(json.loads, ran.stdout.splitlines())
+    return [None if answer is None else {tuple(found) for found in answer} for answer in answers]
 
 
 # --- the comparison -----------------------------------------------------------------------------------
@@ -161,8 +162,10 @@ def check_budget(automaton: Any, longest: int, size: int, used: int, begun: set[
 def check_all(cases: list[tuple[Grammar, list[bytes], int]]) -> None:
     answers = specified([case(*each) for each in cases])
     assert len(answers) == len(cases)
+    assert answers.count(None) <= len(cases) // 10
     for (grammar, tokens, longest), wanted in zip(cases, answers, strict=True):
-        check(grammar, tokens, longest, wanted)
+        if wanted is not None:
+            check(grammar, tokens, longest, wanted)
 
 
 BY_HAND = [
@@ -224,5 +227,6 @@ def test_random_grammars_at_length(seed: int) -> None:
 def test_the_comparison_can_fail() -> None:
     wanted = specified([case(gbnf('root ::= "a" root "b" | "c"'), [b"a", b"b", b"c"], 5)])
     assert wanted == [{(2,), (0, 2, 1), (0, 0, 2, 1, 1)}]
+    assert wanted[0] is not None
     with pytest.raises(AssertionError):
         check(gbnf('root ::= "a" root "b" | "c" | "ac"'), [b"a", b"b", b"c"], 5, wanted[0])

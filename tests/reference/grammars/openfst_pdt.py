@@ -1,7 +1,8 @@
 """The specification of token masks for grammars, by OpenFst: detokenizer ∘ push-down transducer, expanded.
 
 A program of its own, since OpenFst's push-down operations abort or do not end on what they were not made for: it reads
-cases as JSON from standard input and writes for each the sequences of at most ``longest`` tokens that spell a word.
+cases as JSON from standard input and writes for each the sequences of at most ``longest`` tokens that spell a word,
+or null where the expansion has more than MOST_PLACES places: stacks are exponentially many in the bytes.
 
 A case has ``rules``, the first of which is the start: a list of arcs [source, label, target] from state 0 to state 1,
 where label 0 is ε, byte b is b + 1 and rule number k is 1000 + k; ``tokens`` as hexadecimal digits; and ``longest``.
@@ -17,6 +18,7 @@ from typing import Any
 import pynini
 
 FIRST_RULE = 1000
+MOST_PLACES = 200_000
 
 
 def acceptor(arcs: list[list[int]]) -> pynini.Fst:
@@ -47,11 +49,35 @@ def detokenizer(tokens: list[bytes], longest: int) -> pynini.Fst:
     return machine
 
 
-def answer(case: dict[str, Any]) -> list[list[int]]:
+def is_small(machine: pynini.Fst, parentheses: list[tuple[int, int]]) -> bool:
+    """Whether at most MOST_PLACES pairs of a state and a stack are reachable."""
+    opening = dict(parentheses)
+    closing = set(opening.values())
+    seen: set[tuple[int, tuple[int, ...]]] = {(machine.start(), ())}
+    pending = list(seen)
+    while pending and len(seen) <= MOST_PLACES:
+        state, stack = pending.pop()
+        for arc in machine.arcs(state):
+            following = stack
+            if arc.ilabel in opening:
+                following = (*stack, opening[arc.ilabel])
+            elif arc.ilabel in closing:
+                if not stack or stack[-1] != arc.ilabel:
+                    continue
+                following = stack[:-1]
+            if (place := (arc.nextstate, following)) not in seen:
+                seen.add(place)
+                pending.append(place)
+    return len(seen) <= MOST_PLACES
+
+
+def answer(case: dict[str, Any]) -> list[list[int]] | None:
     rules = [(FIRST_RULE + number, acceptor(arcs)) for number, arcs in enumerate(case["rules"])]
     pushdown, parentheses = pynini.pdt_replace(rules, pdt_parser_type="left")
     tokens = detokenizer([bytes.fromhex(token) for token in case["tokens"]], case["longest"])
     composed = pynini.pdt_compose(tokens, pushdown, parentheses, left_pdt=False)
+    if composed.start() >= 0 and not is_small(composed, parentheses):
+        return None
     expanded = pynini.pdt_expand(composed, parentheses).project("input").rmepsilon()
     if expanded.start() < 0:
         return []
