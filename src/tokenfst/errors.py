@@ -43,19 +43,20 @@ class BudgetExceeded(TokenfstError):
     ``resource``: the exhausted resource (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``). ``limit``: the
     budget in that unit. ``where``: the part of the constraint that grew (empty if it has no name). A few limits are not
     fields of ``Budget`` and cannot be raised (``"stacks"``, ``"levels of nesting"``); the message then suggests only to
-    make the part smaller.
+    make the part smaller. ``advice``: a further sentence of the message about this constraint, without its full stop.
     """
 
-    def __init__(self, resource: str, limit: float, where: str = "") -> None:
-        self.resource, self.limit, self.where = resource, limit, where
+    def __init__(self, resource: str, limit: float, where: str = "", advice: str = "") -> None:
+        self.resource, self.limit, self.where, self.advice = resource, limit, where, advice
         part = f"; it grew in {where}" if where else ""
         raised = f", or raise Budget({resource}=...)" if resource in _BUDGETED else ""
+        more = f". {advice}" if advice else ""
         super().__init__(
-            f"the construction needs more than {limit:,.12g} {resource}{part}. Make that part smaller{raised}"
+            f"the construction needs more than {limit:,.12g} {resource}{part}. Make that part smaller{raised}{more}"
         )
 
-    def __reduce__(self) -> tuple[type[BudgetExceeded], tuple[str, float, str]]:
-        return type(self), (self.resource, self.limit, self.where)
+    def __reduce__(self) -> tuple[type[BudgetExceeded], tuple[str, float, str, str]]:
+        return type(self), (self.resource, self.limit, self.where, self.advice)
 
 
 # --- arguments ----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ most. It complements only the branches that still overlap with another one after
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -24,8 +24,9 @@ from tokenfst.automata.json_schema.documents.keywords import KEYWORDS, known, sc
 from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type
 from tokenfst.automata.json_schema.documents.source import Place, Resource, Source
 from tokenfst.automata.json_schema.reading.closing import Closing, closing
+from tokenfst.automata.json_schema.reading.discriminators import is_required, optional_discriminators
 from tokenfst.automata.json_schema.reading.keys import key_of
-from tokenfst.automata.json_schema.reading.one_of import ExactlyOne
+from tokenfst.automata.json_schema.reading.one_of import one_of
 from tokenfst.automata.json_schema.reading.plain_parts import READER, TYPE_KEY
 from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
@@ -178,6 +179,10 @@ class Meaning:
             otherwise,
         )
 
+    def branches(self, place: Place) -> list[Formula]:
+        """The formulas of the branches of the ``oneOf`` at a place."""
+        return self._members(place, "oneOf", known(place)["oneOf"], closing(place, self._target))
+
     def opened(self, place: Place) -> Formula:
         """The formula of a sub-schema as written, without the names that ``closing`` forbids."""
         return self.formula(place.closing(None))
@@ -194,25 +199,48 @@ class Meaning:
         """The values that satisfy a formula. Raises SchemaError, UnsupportedSchemaError."""
         found = self._value_sets.get(formula)
         if found is None:
-            if formula in self._active:
-                raise _Circular(
-                    _where(formula), "this schema needs itself for the same value; no value is ever reached"
-                )
-            if len(self._active) > _DEEPEST:
-                raise UnsupportedSchemaError(
-                    _where(formula), f"more than {_DEEPEST} applicators inside of each other"
-                )
-            self._active[formula] = None
-            work = self.formulas.work
-            before = work.place
-            if isinstance(formula.atom, Place):
-                work.place = formula.atom
-            work.tick()
-            try:
-                found = self._value_sets[formula] = self._value_set(formula)
-                work.place = before
-            finally:
-                del self._active[formula]
+            found = self._value_sets[formula] = self._entered(formula, partial(self._value_set, formula))
+        return found
+
+    def is_known(self, formula: Formula) -> bool:
+        """Whether the value set of a formula has been computed."""
+        return formula in self._value_sets
+
+    def value_set_among(self, formula: Formula, around: Sequence[ValueSet]) -> ValueSet:
+        """The values that satisfy a formula, exact only among those in all sets ``around``.
+
+        It differs from ``value_set`` only if these sets require the member that distinguishes the branches of the
+        formula's own ``oneOf``: then the branches need not be compared without it. Not kept.
+        """
+        place = formula.atom
+        if self.is_known(formula) or not isinstance(place, Place) or "oneOf" not in known(place):
+            return self.value_set(formula)
+        branches = self.branches(place)
+        if not is_required(optional_discriminators(branches), around):
+            return self.value_set(formula)
+        return self._entered(formula, partial(self._schema, place, around))
+
+    def _entered(self, formula: Formula, make: Callable[[], ValueSet]) -> ValueSet:
+        """What ``make`` returns for a formula, which must not need itself."""
+        if formula in self._active:
+            raise _Circular(
+                _where(formula), "this schema needs itself for the same value; no value is ever reached"
+            )
+        if len(self._active) > _DEEPEST:
+            raise UnsupportedSchemaError(
+                _where(formula), f"more than {_DEEPEST} applicators inside of each other"
+            )
+        self._active[formula] = None
+        work = self.formulas.work
+        before = work.place
+        if isinstance(formula.atom, Place):
+            work.place = formula.atom
+        work.tick()
+        try:
+            found = make()
+            work.place = before
+        finally:
+            del self._active[formula]
         return found
 
     def _value_set(self, formula: Formula) -> ValueSet:
@@ -234,62 +262,74 @@ class Meaning:
         if shorter in self._value_sets:
             result, parts = self._value_sets[shorter], parts[-1:]
         for part in parts:
-            result = self.algebra.meet(result, self.value_set(part), where)
+            result = self.algebra.meet(result, self.value_set_among(part, [result]), where)
         return result
 
     def tried(self, make: Callable[[], ValueSet], otherwise: ValueSet = EVERY) -> ValueSet:
-        """The value set that ``make`` returns. If it is unsupported and may be relaxed: ``otherwise``, marked as
-        inexact.
-        """
+        """The value set that ``make`` returns; if it is unsupported, ``relaxed_to(..., otherwise)``."""
         try:
             return make()
         except UnsupportedSchemaError as error:
-            if not self.relaxes:
-                raise
-            self.relaxed[Relaxed(error.pointer, error.reason)] = None
-            return replace(otherwise, exact=False)
+            return self.relaxed_to(otherwise, error)
+
+    def relaxed_to(self, value_set: ValueSet, error: UnsupportedSchemaError) -> ValueSet:
+        """``value_set``, marked as inexact, in place of what is unsupported. Raises ``error`` if nothing is relaxed."""
+        if not self.relaxes:
+            raise error
+        self.relaxed[Relaxed(error.pointer, error.reason)] = None
+        return replace(value_set, exact=False)
 
     # --- schemas --------------------------------------------------------------------------------------
 
-    def _schema(self, place: Place) -> ValueSet:
+    def _schema(self, place: Place, around: Sequence[ValueSet] = ()) -> ValueSet:
+        """The values of a schema, exact only among those in all sets ``around``."""
         keywords = known(place)
         closed = closing(place, self._target)
         if closed.named is None and _APPLICATORS.isdisjoint(keywords):
             return self.tried(partial(self._typed.value_set, place, keywords, self))
         # Its own keywords first, because its own members come first in the texts.
-        steps: list[tuple[str, Callable[[], ValueSet] | None]] = [
-            ("", partial(self._typed.value_set, place, keywords, self))
-        ]
+        own = self.tried(partial(self._typed.value_set, place, keywords, self))
+        value_sets, among = {"": own}, [own, *around]
         for name in keywords:
-            step = self._applicator(place, name, keywords, closed)
-            if name == "oneOf" or step is not None:
-                steps.append((name, step))
-        value_sets = {name: self.tried(step) for name, step in steps if step is not None}
+            step = self._applicator(place, name, keywords, closed, among)
+            if step is not None:
+                value_sets[name] = self.tried(step)
+            elif name == "oneOf":
+                value_sets[name] = EVERY  # its place among the others; it is decided with all of them
         if "oneOf" in keywords:
-            members = self._members(place, "oneOf", keywords["oneOf"], closed)
-            value_sets["oneOf"] = self.tried(lambda: self._one_of(place, members, list(value_sets.values())))
+            beside = [*value_sets.values(), *around]
+            value_sets["oneOf"] = self.tried(partial(one_of, place, self.branches(place), beside, self))
         if closed.named is not None:
-            steps.append(("closed", None))
             names = self._others(place, closed.named, "properties")
             value_sets["closed"] = ValueSet(
                 objects=object_cell(Object(demands=(Named(names, NONE),), where=place.where()), self.formulas)
             )
         result = EVERY
-        for name, _ in steps:
-            result = self.tried(partial(self.algebra.meet, result, value_sets[name], place.where()), result)
+        for value_set in value_sets.values():
+            met = partial(self.algebra.meet, result, value_set, place.where())
+            result = self.tried(met, result)
         return result
 
     def _applicator(
-        self, place: Place, name: str, keywords: Mapping[str, Any], closed: Closing
+        self,
+        place: Place,
+        name: str,
+        keywords: Mapping[str, Any],
+        closed: Closing,
+        among: Sequence[ValueSet],
     ) -> Callable[[], ValueSet] | None:
-        """The meaning of an in-place applicator except ``oneOf``, which is decided with the result of all others."""
+        """The meaning of an in-place applicator except ``oneOf``, which is decided with the result of all others; exact
+        only among the values in all sets ``among``.
+        """
         value = keywords[name]
         if name in ("$ref", "$dynamicRef", "$recursiveRef"):
-            return lambda: self.value_set(
-                self.formula(self._target(place, value, name).closing(closed.of(name)))
+            return lambda: self.value_set_among(
+                self.formula(self._target(place, value, name).closing(closed.of(name))), among
             )
         if name == "allOf":
-            return lambda: self.value_set(self.formulas.all_of(self._members(place, name, value, closed)))
+            return lambda: self.value_set_among(
+                self.formulas.all_of(self._members(place, name, value, closed)), among
+            )
         if name == "anyOf":
             return lambda: self.value_set(self.formulas.any_of(self._members(place, name, value, closed)))
         if name == "not":
@@ -320,27 +360,6 @@ class Meaning:
         if name == "$ref":
             return self._source.resolve(place, reference, name)
         return self._source.resolve_dynamically(place, reference, name)
-
-    def _one_of(self, place: Place, formulas: list[Formula], beside: list[ValueSet]) -> ValueSet:
-        """Exactly one of the schemas, with its formula, among the values that are in all value sets ``beside``."""
-        where = self.formulas.work.place = place.where("oneOf")
-        opened = formulas
-        if place.closed is not None:
-            schemas = known(place)["oneOf"]
-            opened = [self.opened(place.below(each, "oneOf", k)) for k, each in enumerate(schemas)]
-        found = ExactlyOne(self.algebra, self.formulas.work, self._glance).value_sets(
-            [self.value_set(formula) for formula in opened],
-            beside,
-            lambda branch: self.value_set(self.formulas.negate(opened[branch])),
-            where,
-            counted=opened is formulas,
-        )
-        if opened is not formulas:
-            found = [
-                self.algebra.meet(value_set, self.value_set(formula), where)
-                for value_set, formula in zip(found, formulas, strict=True)
-            ]
-        return self.algebra.join(found, where)
 
     def _condition(self, place: Place, keywords: Mapping[str, Any]) -> ValueSet:
         condition = self.opened(place.below(keywords["if"], "if"))
@@ -422,7 +441,7 @@ class Meaning:
             return False
         if formula.kind is not Kind.AND or len(formula.parts) <= _FEW_PARTS:
             return self._surely_empty(formula)
-        value_sets = [self._glance(part) for part in formula.parts]
+        value_sets = [self.glance(part) for part in formula.parts]
         scalars = EVERY_SCALAR
         for value_set in value_sets:
             if value_set is None:
@@ -442,7 +461,7 @@ class Meaning:
     def _looked_into(self, formula: Formula) -> ValueSet | None:
         """The value set of a part, with a smaller limit for its own parts; ``None`` if it is out of range."""
         self._look -= 1
-        value_set = self._glance(formula)
+        value_set = self.glance(formula)
         self._look += 1
         return value_set
 
@@ -456,7 +475,7 @@ class Meaning:
             found = self._empty[key] = value_set is not None and value_set.is_plainly_empty()
         return found
 
-    def _glance(self, formula: Formula) -> ValueSet | None:
+    def glance(self, formula: Formula) -> ValueSet | None:
         """The value set of a part, unless it is out of range."""
         try:
             return self.value_set(formula)

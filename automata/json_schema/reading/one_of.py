@@ -11,17 +11,69 @@ n² comparisons of n branches at most, and one complement for each pair that ove
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from tokenfst.automata.json_schema.documents.keywords import known
+from tokenfst.automata.json_schema.documents.source import Place
+from tokenfst.automata.json_schema.reading.discriminators import advised
 from tokenfst.automata.json_schema.reading.overlaps import suspects
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.value_sets import NOTHING, Algebra, ValueSet, are_many
 from tokenfst.automata.json_schema.sets.work import Work
-from tokenfst.errors import UnsupportedSchemaError
+from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
+
+if TYPE_CHECKING:
+    from tokenfst.automata.json_schema.reading.meaning import Meaning
 
 _MOST_RIVALS = 4
 """Maximum number of branches of a ``oneOf`` that are subtracted from each of the others one by one."""
+
+
+def one_of(place: Place, formulas: list[Formula], beside: list[ValueSet], meaning: Meaning) -> ValueSet:
+    """The values of exactly one of the branches of the ``oneOf`` at ``place``, each with its formula, exact only among
+    the values in all sets ``beside``.
+
+    If that is unsupported, or if it needs more than half of the remaining positions, and may be relaxed: the values of
+    at least one branch. Raises UnsupportedSchemaError and BudgetExceeded, with advice if the branches differ in a
+    member that they do not require.
+    """
+    work = meaning.formulas.work
+    work.place = place.where("oneOf")
+    try:
+        with work.half("exactly one of these schemas") if meaning.relaxes else nullcontext():
+            return _compared(place, formulas, beside, meaning)
+    except (UnsupportedSchemaError, BudgetExceeded) as error:
+        better = advised(error, formulas)
+        if isinstance(better, BudgetExceeded) or not meaning.relaxes:
+            raise better from None
+    return meaning.relaxed_to(meaning.value_set(meaning.formulas.any_of(formulas)), better)
+
+
+def _compared(place: Place, formulas: list[Formula], beside: list[ValueSet], meaning: Meaning) -> ValueSet:
+    where = place.where("oneOf")
+    algebra, opened = meaning.algebra, formulas
+    if place.closed is not None:
+        schemas = known(place)["oneOf"]
+        opened = [meaning.opened(place.below(each, "oneOf", k)) for k, each in enumerate(schemas)]
+    value_sets = [meaning.value_set_among(formula, beside) for formula in opened]
+
+    def negation(branch: int) -> ValueSet:
+        if not meaning.is_known(opened[branch]):  # known only among the values in the sets beside
+            return algebra.invert(value_sets[branch], where)
+        return meaning.value_set(meaning.formulas.negate(opened[branch]))
+
+    found = ExactlyOne(algebra, meaning.formulas.work, meaning.glance).value_sets(
+        value_sets, beside, negation, where, counted=opened is formulas
+    )
+    if opened is not formulas:
+        found = [
+            algebra.meet(value_set, meaning.value_set(formula), where)
+            for value_set, formula in zip(found, formulas, strict=True)
+        ]
+    return algebra.join(found, where)
 
 
 class ExactlyOne:

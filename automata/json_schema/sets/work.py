@@ -21,7 +21,7 @@ from tokenfst._native import plain_parts
 from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import QUICK, Budget
 from tokenfst.common.clock_cache import Recent
-from tokenfst.errors import BudgetExceeded
+from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,24 @@ class Work:
                 raise
             limit = self.budget.seconds if error.resource == "seconds" else error.limit
             detail = f" ({error.where})" if error.where else ""
-            raise BudgetExceeded(error.resource, limit, f"{where}{detail}") from None
+            raise BudgetExceeded(error.resource, limit, f"{where}{detail}", error.advice) from None
+
+    @contextmanager
+    def half(self, what: str) -> Iterator[None]:
+        """A context that may use half of the remaining positions. Raises UnsupportedSchemaError, which names ``what``
+        needs more, so that the other half is left for a simpler construction.
+        """
+        kept = self._left // 2
+        self._left -= kept
+        limit, where = self._left, self.where()
+        try:
+            yield
+        except BudgetExceeded as error:
+            if error.resource != "positions":
+                raise
+            raise UnsupportedSchemaError(where, f"{what} needs more than {limit:,} positions") from None
+        finally:
+            self._left += kept
 
     def left(self) -> Budget:
         """The user's budget with the seconds that remain. Raises BudgetExceeded("seconds") if none remain."""
