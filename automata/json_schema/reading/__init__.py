@@ -5,5 +5,6 @@ reported. Cost: each sub-schema once; a ``oneOf`` compares the pairs of branches
 
 Read in this order: ``meaning`` (applicators) with ``keys`` (keys under which equal sub-schemas are shared) and
 ``plain_parts`` (the native reader of sub-schemas), ``typed_keywords`` (keywords of one type), ``one_of`` with
-``overlaps`` (which branches of a ``oneOf`` can overlap), ``unevaluated`` and ``closing``.
+``overlaps`` (which branches of a ``oneOf`` can overlap) and ``discriminators`` (members in which they differ),
+``unevaluated`` and ``closing``.
 """
