@@ -23,20 +23,24 @@ from typing import Any
 from tokenfst.automata.json_schema.documents.keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, json_type
 from tokenfst.automata.json_schema.documents.source import Place, Resource, Source
+from tokenfst.automata.json_schema.reading.applicators import (
+    conditional,
+    dependencies,
+    other_names,
+    unevaluated,
+)
 from tokenfst.automata.json_schema.reading.closing import Closing, closing
 from tokenfst.automata.json_schema.reading.discriminators import is_required, optional_discriminators
 from tokenfst.automata.json_schema.reading.keys import key_of
 from tokenfst.automata.json_schema.reading.one_of import one_of
 from tokenfst.automata.json_schema.reading.plain_parts import READER, TYPE_KEY
 from tokenfst.automata.json_schema.reading.typed_keywords import TypedKeywords
-from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.arrays import Array
-from tokenfst.automata.json_schema.sets.arrays import cell as array_cell
 from tokenfst.automata.json_schema.sets.constants import Constant, constant_value_set
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas, Kind
 from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.objects import cell as object_cell
-from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.value_sets import EVERY, EVERY_SCALAR, NOTHING, Algebra, ValueSet
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
@@ -96,7 +100,7 @@ class Meaning:
         self.algebra = Algebra(self.formulas, alive, is_empty)
         self.relaxed: dict[Relaxed, None] = {}
         self.relaxes, self.shares = relax, typed.shares
-        self._source, self._typed = source, typed
+        self._source, self.typed = source, typed
         self._value_sets: dict[Formula, ValueSet] = {ANY: EVERY, NONE: NOTHING}
         self.targets: dict[_Link, Formula] = {}
         """For each reference that was followed, the formula of its target."""
@@ -181,7 +185,7 @@ class Meaning:
 
     def branches(self, place: Place) -> list[Formula]:
         """The formulas of the branches of the ``oneOf`` at a place."""
-        return self._members(place, "oneOf", known(place)["oneOf"], closing(place, self._target))
+        return self._members(place, "oneOf", known(place)["oneOf"], closing(place, self.target))
 
     def opened(self, place: Place) -> Formula:
         """The formula of a sub-schema as written, without the names that ``closing`` forbids."""
@@ -284,11 +288,11 @@ class Meaning:
     def _schema(self, place: Place, around: Sequence[ValueSet] = ()) -> ValueSet:
         """The values of a schema, exact only among those in all sets ``around``."""
         keywords = known(place)
-        closed = closing(place, self._target)
+        closed = closing(place, self.target)
         if closed.named is None and _APPLICATORS.isdisjoint(keywords):
-            return self.tried(partial(self._typed.value_set, place, keywords, self))
+            return self.tried(partial(self.typed.value_set, place, keywords, self))
         # Its own keywords first, because its own members come first in the texts.
-        own = self.tried(partial(self._typed.value_set, place, keywords, self))
+        own = self.tried(partial(self.typed.value_set, place, keywords, self))
         value_sets, among = {"": own}, [own, *around]
         for name in keywords:
             step = self._applicator(place, name, keywords, closed, among)
@@ -300,7 +304,7 @@ class Meaning:
             beside = [*value_sets.values(), *around]
             value_sets["oneOf"] = self.tried(partial(one_of, place, self.branches(place), beside, self))
         if closed.named is not None:
-            names = self._others(place, closed.named, "properties")
+            names = other_names(place, closed.named, "properties", self)
             value_sets["closed"] = ValueSet(
                 objects=object_cell(Object(demands=(Named(names, NONE),), where=place.where()), self.formulas)
             )
@@ -324,7 +328,7 @@ class Meaning:
         value = keywords[name]
         if name in ("$ref", "$dynamicRef", "$recursiveRef"):
             return lambda: self.value_set_among(
-                self.formula(self._target(place, value, name).closing(closed.of(name))), among
+                self.formula(self.target(place, value, name).closing(closed.of(name))), among
             )
         if name == "allOf":
             return lambda: self.value_set_among(
@@ -335,11 +339,11 @@ class Meaning:
         if name == "not":
             return lambda: self.value_set(self.formulas.negate(self.opened(place.below(value, name))))
         if name == "if" and ("then" in keywords or "else" in keywords):
-            return lambda: self._condition(place, keywords)
+            return lambda: conditional(place, keywords, self)
         if name in ("dependentSchemas", "dependentRequired", "dependencies"):
-            return lambda: self._dependencies(place, name, value)
+            return lambda: dependencies(place, name, value, self)
         if name in ("unevaluatedItems", "unevaluatedProperties"):
-            return lambda: self._unevaluated(place, name, value)
+            return lambda: unevaluated(place, name, value, self)
         return None
 
     def _members(self, place: Place, name: str, schemas: list[Any], closed: Closing) -> list[Formula]:
@@ -355,63 +359,11 @@ class Meaning:
             for k, schema in enumerate(schemas)
         ]
 
-    def _target(self, place: Place, reference: str, name: str) -> Place:
+    def target(self, place: Place, reference: str, name: str) -> Place:
         """The target of a reference of any kind."""
         if name == "$ref":
             return self._source.resolve(place, reference, name)
         return self._source.resolve_dynamically(place, reference, name)
-
-    def _condition(self, place: Place, keywords: Mapping[str, Any]) -> ValueSet:
-        condition = self.opened(place.below(keywords["if"], "if"))
-        then, other = (
-            self.formula(place.below(keywords[name], name)) if name in keywords else ANY
-            for name in ("then", "else")
-        )
-        negation = self.formulas.negate(condition)
-        parts = [self.formulas.all_of((condition, then)), self.formulas.all_of((negation, other))]
-        return self.value_set(self.formulas.any_of(parts))
-
-    def _dependencies(self, place: Place, name: str, table: Mapping[str, Any]) -> ValueSet:
-        result = EVERY
-        for key, value in table.items():
-            absent = ValueSet(objects=(Object(((key, NONE),), where=place.where()),))
-            names = value if isinstance(value, list) else []
-            low = len({key, *names})
-            member = Object((), frozenset({key, *names}), low=low, where=place.where())
-            present = ValueSet(False, False, False, NOTHING.numbers, (), (), (member,))
-            if not isinstance(value, list):
-                inner = self.value_set(self.formula(place.below(value, name, key)))
-                present = self.algebra.meet(present, inner, place.where(name, key))
-            both = self.algebra.join([absent, present], place.where(name, key))
-            result = self.algebra.meet(result, both, place.where(name))
-        return result
-
-    def _unevaluated(self, place: Place, name: str, value: Any) -> ValueSet:
-        held = self.entered(place.below(value, name))
-        if held is ANY:
-            return EVERY
-        members = name == "unevaluatedProperties"
-        follower = Follower(members, self.formulas, self.formula, self._target, place.where(name))
-        found = []
-        for formula, evaluated in follower.cases(place.closing(None), top=True):
-            value_set = EVERY
-            if members and not evaluated.everything:
-                names = self._others(place, evaluated, name)
-                value_set = ValueSet(
-                    objects=object_cell(
-                        Object(demands=(Named(names, held),), where=place.where()), self.formulas
-                    )
-                )
-            elif not evaluated.everything:
-                rest = self.formulas.any_of((held, *evaluated.matching))
-                value_set = ValueSet(arrays=array_cell(Array((ANY,) * evaluated.prefix, rest)))
-            found.append(self.algebra.meet(self.value_set(formula), value_set, place.where(name)))
-        return self.algebra.join(found, place.where(name))
-
-    def _others(self, place: Place, evaluated: Evaluated, name: str) -> Strings:
-        """The names of members that were not evaluated."""
-        parts = tuple(Part(self._typed.pattern(place, each, name), False) for each in evaluated.patterns)
-        return Strings(parts=parts, excluded=evaluated.names)
 
     # --- emptiness ------------------------------------------------------------------------------------
 
