@@ -21,8 +21,13 @@ from tokenfst.common.arguments import checked
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_HUB_NAME = re.compile(r"[\w./-]+")
-"""Names of models, folders and files."""
+_KINDS_OF_NAMES = (
+    (re.compile(r"(?:.*/)?tekken[^/]*"), "a file of mistral-common", "mistral"),
+    (re.compile(r".*\.tiktoken"), "a file of tiktoken", "tiktoken"),
+    (re.compile(r".*\.model"), "a SentencePiece model", "spm"),
+    (re.compile(r"[\w./-]+"), "a tokenizer of Hugging Face", "hf"),
+)
+"""What a name without a kind probably means; the first that matches."""
 _ADAPTERS = {
     "mistral": "mistral.from_mistral",
     "hf": "huggingface.from_huggingface",
@@ -48,7 +53,8 @@ def load_vocabulary(
     kind, colon, rest = spec.partition(":")
     if not colon or not rest or kind not in _ADAPTERS:
         known = ", ".join(f"{adapter}:..." for adapter in _ADAPTERS)
-        meant = f"; a tokenizer of Hugging Face is 'hf:{spec}'" if _HUB_NAME.fullmatch(spec) else ""
+        fits = ((what, guess) for name, what, guess in _KINDS_OF_NAMES if name.fullmatch(spec))
+        meant = next((f"; {what} is {f'{guess}:{spec}'!r}" for what, guess in fits), "")
         raise VocabularyError(f"{spec!r} does not name a vocabulary: write one of {known}{meant}")
     module, _, name = _ADAPTERS[kind].partition(".")
     read = getattr(importlib.import_module(f"tokenfst.tokenizers.adapters.{module}"), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -116,4 +117,20 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("spec", ["", "tekken", "mistral:", ":x", "huggingface:x", "tokens"])
 def test_names_that_mean_nothing(spec: str) -> None:
     with pytest.raises(VocabularyError, match="does not name a vocabulary: write one of mistral:"):
+        load_vocabulary(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "meant"),
+    [
+        ("mistral_common/data/tekken_240911.json", "mistral:"),
+        ("tekken_240911", "mistral:"),
+        ("cl100k_base.tiktoken", "tiktoken:"),
+        ("llama/tokenizer.model", "spm:"),
+        ("llama/tokenizer.json", "hf:"),
+        ("mistralai/Mistral-7B", "hf:"),
+    ],
+)
+def test_a_name_without_its_kind_is_recognized(spec: str, meant: str) -> None:
+    with pytest.raises(VocabularyError, match=re.escape(f" is {meant + spec!r}") + "$"):
         load_vocabulary(spec)
