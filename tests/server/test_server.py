@@ -90,6 +90,7 @@ def test_artifacts_come_in_parts(client: Any) -> None:
         ("5-", 5, size),
         ("-7", size - 7, size),
         (f"3-{size * 9}", 3, size),
+        (f"3-{(1 << 64) - 1}", 3, size),
     ):
         part = client.get(path, headers={"range": f"bytes={header}"})
         assert part.status_code == 206 and part.content == whole.content[begin:end], header
@@ -97,14 +98,21 @@ def test_artifacts_come_in_parts(client: Any) -> None:
     for header in ("bytes=0-1,4-5", "lines=1-2", "bytes=-", "bytes=9-3", "bytes=x"):
         part = client.get(path, headers={"range": header})
         assert part.status_code == 200 and part.content == whole.content, header
-    for header in (f"bytes={size}-", "bytes=-0"):
+    for header in (f"bytes={size}-", "bytes=-0", f"Bytes={1 << 64}-"):
         none = client.get(path, headers={"range": header})
         assert none.status_code == 416 and none.headers["content-range"] == f"bytes */{size}"
-    assert client.get(path, headers={"if-none-match": whole.headers["etag"]}).status_code == 304
+    etag = whole.headers["etag"]
+    for header, status in ((etag, 304), (f"W/{etag}", 304), (f'"another", W/{etag}', 304), ("*", 304)):
+        assert client.get(path, headers={"if-none-match": header}).status_code == status, header
+    for header in ('"another"', name, f'"another,{etag}', '""'):
+        assert client.get(path, headers={"if-none-match": header}).status_code == 200, header
     changed = client.get(path, headers={"if-range": '"another"', "range": "bytes=0-1"})
     assert changed.status_code == 200 and len(changed.content) == size
     head = client.head(path)
     assert head.status_code == 200 and head.headers["content-length"] == str(size) and not head.content
+    for header in ("bytes=0-9", f"bytes={size}-"):  # only GET has ranges
+        head = client.head(path, headers={"range": header})
+        assert head.status_code == 200 and head.headers["content-length"] == str(size), header
 
 
 def test_questions_are_answered_as_on_the_command_line(client: Any) -> None:

@@ -41,11 +41,28 @@ def test_a_damaged_entry_is_told_and_replaced_when_its_constraint_comes_again(tm
             assert (response.status_code, response.json()["error"]["code"]) == (503, "store")
             assert "POST /v1/constraints again" in response.json()["error"]["remedy"]
             assert os.fspath(tmp_path) not in response.text and "retry-after" not in response.headers
-        again = client.post(
-            "/v1/constraints", json=BODY | {"expand": False}
-        )  # the same, and not in the cache
+        again = client.post("/v1/constraints", json=BODY)
         assert again.status_code == 200 and again.json()["id"] == name and again.json()["warnings"] == []
-        assert path.read_bytes() == whole
+        assert again.headers["x-cache"] == "miss" and path.read_bytes() == whole
+        assert client.get(f"/v1/constraints/{name}/artifact").status_code == 200
+        assert client.post("/v1/constraints", json=BODY).headers["x-cache"] == "hit"
+
+
+@pytest.mark.parametrize("seen_by", ["artifact", "describe", "check"])
+def test_a_removed_entry_is_stored_when_its_constraint_comes_again(tmp_path: Path, seen_by: str) -> None:
+    """The cached answer of the compilation must not say for a minute that the entry is there."""
+    with serving(tmp_path, LIMITS, store_options={}) as running, asking(running) as client:
+        name = client.post("/v1/constraints", json=BODY).json()["id"]
+        assert client.post("/v1/constraints", json=BODY).headers["x-cache"] == "hit"
+        Store(tmp_path / "store" / "tenants" / "acme").remove(name)
+        if seen_by == "check":
+            missed = client.post("/v1/check", json={"id": name, "tokens": [[49]]})
+        else:
+            missed = client.get(f"/v1/constraints/{name}" + "/artifact" * (seen_by == "artifact"))
+        assert missed.status_code == 404
+        assert "POST /v1/constraints again" in missed.json()["error"]["remedy"]
+        again = client.post("/v1/constraints", json=BODY)
+        assert again.status_code == 200 and again.headers["x-cache"] == "miss"
         assert client.get(f"/v1/constraints/{name}/artifact").status_code == 200
 
 

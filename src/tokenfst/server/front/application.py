@@ -32,7 +32,7 @@ from tokenfst.server import logs
 from tokenfst.server.front.answers import SizedCache, digest
 from tokenfst.server.front.metrics import TYPE, Metrics
 from tokenfst.server.front.openapi import document
-from tokenfst.server.front.ranges import asked_range
+from tokenfst.server.front.ranges import asked_range, names_tag
 from tokenfst.server.front.tenants import Tenants, store_url
 from tokenfst.server.front.turns import FairTurns
 from tokenfst.server.refusals import Refused, refused, unknown_id
@@ -41,6 +41,8 @@ from tokenfst.server.workers.process import Job, Reply, Work
 
 _FRESH = {"compile": 60.0, "describe": 60.0}
 """The lifetime, in seconds, of cached answers that depend on the content of the store."""
+_LOST = 1 << 20
+"""Bytes for the ids whose entries were lately found missing or damaged: cached answers about them are not used."""
 _CHUNK = 256 << 10
 _READERS = 4
 """The greatest number of artifacts that are read from stores at the same time."""
@@ -83,6 +85,7 @@ class Server:
         self._tenants = Tenants.read(keys)
         self._pool = Pool(work)
         self._answers: SizedCache[Reply] = SizedCache(self._limits.memory_cache)
+        self._lost: SizedCache[bool] = SizedCache(_LOST)
         self._artifacts: SizedCache[memoryview] = SizedCache(self._limits.memory_cache)
         self._flights: dict[bytes, asyncio.Task[Reply]] = {}
         self._held: WeakValueDictionary[bytes, memoryview] = WeakValueDictionary()
@@ -275,6 +278,8 @@ class Server:
     ) -> Response:
         key = digest(about.tenant, name, repr(extra), body)
         reply = self._answers.get(key)
+        if reply is not None and reply.id and self._lost.get(digest(about.tenant, reply.id)):
+            reply = None
         about.cached = reply is not None
         if reply is None:
             job = Job(name, body, extra, self._url(about.tenant))
@@ -284,11 +289,20 @@ class Server:
                 reply = await _shared(self._flights, key, lambda: self._pool.ask(about.tenant, job))
             if reply.keep:
                 self._answers.put(key, reply, len(reply.body), _FRESH.get(name, float("inf")))
+            if reply.id:
+                self._note(digest(about.tenant, reply.id), is_lost=bool(reply.code))
         about.code = reply.code
         if reply.detail:
             logs.event("store", logging.ERROR, error=reply.detail, request=about.id)
         headers = {} if reply.retry_after is None else {"retry-after": str(reply.retry_after)}
         return Response(reply.body, reply.status, headers, "application/json")
+
+    def _note(self, key: bytes, *, is_lost: bool) -> None:
+        """Note whether the entry of an id was found to be missing or damaged."""
+        if is_lost:
+            self._lost.put(key, True, 0, max(_FRESH.values()))
+        else:
+            self._lost.drop(key)
 
     def _url(self, tenant: str) -> str:
         return store_url(self._store, tenant, self._tenants.are_known)
@@ -307,10 +321,10 @@ class Server:
             "cache-control": "private, max-age=31536000, immutable",
             "content-disposition": f'attachment; filename="{name}.safetensors"',
         }
-        if request.headers.get("if-none-match") in (tag, "*"):
+        if names_tag(request.headers.get("if-none-match"), tag):
             return Response(status_code=304, headers=headers)
         header = request.headers.get("range")
-        if request.headers.get("if-range", tag) != tag:
+        if request.method != "GET" or request.headers.get("if-range", tag) != tag:
             header = None
         try:
             part = asked_range(header, len(data))
@@ -338,6 +352,8 @@ class Server:
         try:
             return await _shared(self._reads, key, lambda: self._read_stored(key, about.tenant, name))
         except (StoreError, ArtifactError) as error:
+            if isinstance(error, NotInStoreError | ArtifactError):
+                self._note(key, is_lost=True)
             if not isinstance(error, NotInStoreError):
                 logs.event("store", logging.ERROR, error=str(error), request=about.id)
             raise refused(error) from None

@@ -30,7 +30,7 @@ from tokenfst.common.clock_cache import Recent
 from tokenfst.common.plurals import counted
 from tokenfst.decoding.store.batch import members_of
 from tokenfst.decoding.store.store import Store
-from tokenfst.errors import ConstraintError, TokenfstError
+from tokenfst.errors import ArtifactError, ConstraintError, NotInStoreError, TokenfstError
 from tokenfst.server.limits import Limits
 from tokenfst.server.refusals import Refused, late, refused
 from tokenfst.server.workers.questions import WorkerState, answer
@@ -83,7 +83,8 @@ class Reply:
 
     ``status``, ``body``: the HTTP status, and the JSON. ``keep``: whether the answer may be cached, because the same
     question would get the same answer. ``tired``: whether the process asks to be replaced. ``detail``: an error for the
-    log, which the client must not see.
+    log, which the client must not see. ``id``: the entry that the answer describes, or that was found to be missing or
+    damaged.
     """
 
     status: int
@@ -93,6 +94,7 @@ class Reply:
     code: str = ""
     retry_after: int | None = None
     detail: str = ""
+    id: str = ""
 
 
 @cache
@@ -146,28 +148,32 @@ def _reply(
     job: Job, work: Work, vocabularies: Mapping[str, Vocabulary], stores: Recent[str, WorkerState]
 ) -> Reply:
     begun = time.process_time()
+    body: dict[str, Any] = {}
     try:
         state = stores.get(
             job.store,
             lambda: WorkerState(vocabularies, Store(job.store, **work.store_options), work.limits.budget),
         )
         body = _members(job)
-        made = json.dumps(answer(job.question, body, state)).encode()
+        found = answer(job.question, body, state)
+        made = json.dumps(found).encode()
         if len(made) > work.limits.answer:
             raise Refused(
                 "over_limit",
                 f"the answer has {counted(len(made), 'byte')}",
                 f"this server allows {work.limits.answer:,}",
             )
-        return Reply(200, made, keep=job.question != "sample" or "seed" in body)
+        return Reply(200, made, keep=job.question != "sample" or "seed" in body, id=found.get("id", ""))
     except MemoryError:
         return over_memory(work.limits)
     except Exception as error:  # whatever it is, the next one is another
-        found = refused(error, used=time.process_time() - begun)
-        if found.code == "fault":
+        told = refused(error, used=time.process_time() - begun)
+        if told.code == "fault":
             sys.excepthook(type(error), error, error.__traceback__)
-        keep, detail = found.code == "bad_constraint", str(error) if found.code == "store" else ""
-        return Reply(found.status, found.body(), keep, False, found.code, found.retry_after, detail)
+        keep, detail = told.code == "bad_constraint", str(error) if told.code == "store" else ""
+        # Only a question about an id fails on an entry: the others replace what is damaged.
+        lost = str(body.get("id", "")) if isinstance(error, NotInStoreError | ArtifactError) else ""
+        return Reply(told.status, told.body(), keep, False, told.code, told.retry_after, detail, lost)
 
 
 def _members(job: Job) -> dict[str, Any]:
