@@ -77,10 +77,11 @@ def compile_batch(
 ) -> Iterator[Outcome]:
     """Compile and store each line (``documents``) that is not in the store; yields the outcomes in order of completion.
 
-    ``budget`` bounds each line. Empty lines are skipped. Raises ``StoreError`` if the store cannot be opened, or if no
-    process starts; every other failure is the outcome of a line.
+    ``budget`` bounds each line. Empty lines are skipped. Raises ``StoreError`` if the store cannot be opened or is in
+    memory, or if no process starts; every other failure is the outcome of a line.
     """
     whole("compile_batch", "jobs", jobs, 1)
+    store.need_shared("a batch")
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     return _once(Pool(store, vocabulary, budget, expand=expand, jobs=jobs), numbered)
 

@@ -406,6 +406,14 @@ class Store:
             raise ArgumentValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
         return prune(self._place, self._learned, self.contains, max_bytes, unused_days)
 
+    def need_shared(self, what: str) -> None:
+        """Raise ``StoreError`` if other processes cannot reach this store. ``what``: what needs several processes."""
+        if not self._place.is_shared:
+            raise StoreError(
+                f"{self.url} is in the memory of one process, and {what} runs in several: what they store there would "
+                "be lost. Name a folder, or a URL that all of them reach, such as s3://bucket/folder"
+            )
+
     def by_turns(self, turn: threading.Lock) -> Store:
         """This store for threads of which only the one that holds the lock ``turn`` computes. The lock is released
         during accesses to the storage (``turns``).

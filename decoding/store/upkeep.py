@@ -29,10 +29,13 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A damaged entry and the error."""
+    """A damaged entry and the error. ``is_kept``: it is a file whose name is not that of an entry, and which is never
+    removed.
+    """
 
     key: str
     error: ArtifactError
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def verify(place: Place, read: Callable[[str], object], remove: bool) -> Iterato
             read(key)
         except ArtifactError as error:
             if key is None or not remove or place.remove_unchanged(each):
-                yield Damage(key or each.name, error)
+                yield Damage(key or each.name, error, key is None)
 
 
 def prune(

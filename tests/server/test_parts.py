@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.programs.command_line import tokenfst
+from support.programs.command_line import tokenfst, write_toy
 
 from tokenfst.cli.output.exits import UsageError
 from tokenfst.cli.services.serving import LimitOptions
@@ -198,6 +198,13 @@ def test_new_workers_need_not_load_the_front_ends() -> None:
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout.strip() == says
+
+
+def test_a_store_in_memory_is_refused(tmp_path: Path) -> None:
+    """Each worker would have its own, and the front process would never find their artifacts."""
+    pytest.importorskip("fsspec")
+    done = tokenfst("serve", "--store", "memory://served", "--vocabulary", write_toy(tmp_path), "--port", 0)
+    assert done.code == 2 and "memory of one process, and a server runs in several" in done.err
 
 
 def test_many_who_ask_whether_the_server_is_ready_look_at_the_store_once(

@@ -39,7 +39,7 @@ class LocalFiles:
 
     def __init__(self, folder: str) -> None:
         self._root = Path(folder).absolute()
-        self.url = str(self._root)
+        self.url, self.is_shared = str(self._root), True
         self._locks = FolderLocks()
         with self._failing("open"):
             if self._root.exists() and not self._root.is_dir():  # else it is made when something is put

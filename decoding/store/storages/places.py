@@ -26,9 +26,12 @@ class Place(Protocol):
 
     The essential operation is ``create``: after it returns, the file is complete and durable; of several concurrent
     calls exactly one creates the file. Every method raises ``StoreError`` if the storage fails.
+
+    ``is_shared``: whether other processes can reach the files, which is not so in memory.
     """
 
     url: str
+    is_shared: bool
 
     def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         """The content of the file; None if there is none. ``fresh``: read the storage itself, not a copy that fsspec

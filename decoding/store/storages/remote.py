@@ -58,6 +58,7 @@ class Remote:
             ) from error
         self._caches, self._files = _caches_before(files)
         self._is_memory, self._has_bucket = "memory" in _protocols(self._files), False
+        self.is_shared = not self._is_memory
 
     def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         """See ``Place``."""

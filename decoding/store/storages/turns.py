@@ -18,7 +18,7 @@ class ByTurns:
 
     def __init__(self, place: Place, turn: threading.Lock) -> None:
         self._place, self._turn = place, turn
-        self.url = place.url
+        self.url, self.is_shared = place.url, place.is_shared
 
     def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         """See ``Place``."""

@@ -53,6 +53,7 @@ def compile_batch(
     errors of Ray if there is no cluster; any failure of a line is its outcome.
     """
     whole("compile_batch", "jobs", jobs, 1)
+    store.need_shared("a batch")
     broken: list[Outcome] = []
     if isinstance(lines, ray.data.Dataset):
         dataset = lines

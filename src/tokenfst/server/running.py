@@ -175,13 +175,14 @@ def run(
     """Serve until a signal ends the server; returns 0. ``announce`` is called with the host and the port once it
     listens.
 
-    Raises StoreError for an invalid URL of the store, KeysError and OSError for the file of keys, and ``TokenfstError``
-    if no worker can be started or the port cannot be used. A store that cannot be read at the moment is no error here:
-    /readyz reports it.
+    Raises StoreError for an invalid URL of the store and for one in memory, KeysError and OSError for the file of keys,
+    and ``TokenfstError`` if no worker can be started or the port cannot be used. A store that cannot be read at the
+    moment is no error here: /readyz reports it.
     """
     logs.start(log_level)
     make_room(work.limits.connections)
-    Store(store, **work.store_options)  # a URL that cannot be opened is refused before anything starts
+    # A URL that cannot be opened is refused before anything starts.
+    Store(store, **work.store_options).need_shared("a server")
     server = Server(work, store, keys)
     listening = Listening(server, work.limits, host, port, drain, announce)
     try:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
 import threading
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from support.programs.command_line import tokenfst, toy, write_toy
 
 from tokenfst import Store
+from tokenfst.cli.constraints.options import ConstraintOptions
 
 
 @pytest.fixture
@@ -66,6 +69,16 @@ def test_a_batch_of_tables_from_stdin(tmp_path: Path, spec: str) -> None:
         (["--batch", "b", "--store", "s", "a+"], "cannot be combined with CONSTRAINT"),
         (["--batch", "b", "--store", "s", "--output", "x.safetensors"], "cannot be combined with"),
         (["--batch", "b", "--store", "s", "--tokenization", "canonical"], "cannot be combined with --batch"),
+        (["--batch", "b", "--store", "s", "--flags", "i"], "--flags cannot be combined with --batch"),
+        (["--batch", "b", "--store", "s", "--grammar", "json"], "--grammar cannot be combined with --batch"),
+        (["--batch", "b", "--store", "s", "--file", "b"], "--file cannot be combined with --batch"),
+        (["--batch", "b", "--store", "s", "--spelling", "any"], "--spelling cannot be combined with --batch"),
+        (["--batch", "b", "--store", "s", "--within-edits", "0"], "--within-edits cannot be combined with"),
+        (["--batch", "b", "--store", "s", "--hole", "a=b"], "--hole cannot be combined with --batch"),
+        (
+            ["--batch", "b", "--store", "memory://s"],
+            "in the memory of one process, and a batch runs in several",
+        ),
         (["a+", "--store", "s"], "--store needs --batch"),
         (["a+", "--jobs", "3"], "--jobs needs --batch"),
         (["--batch", "nothing.jsonl", "--store", "s"], "nothing.jsonl"),
@@ -79,6 +92,32 @@ def test_wrong_options(
     (tmp_path / "b").write_text("")
     done = tokenfst("compile", *words, "-v", spec)
     assert done.code == 2 and says in done.err
+
+
+def test_the_options_that_a_batch_refuses_have_the_names_of_their_fields() -> None:
+    """The refusal names an option after its field."""
+    page = tokenfst("compile", "--help").out
+    for each in fields(ConstraintOptions):
+        if each.name != "constraint":
+            assert f"--{each.name.replace('_', '-')[:18]}" in page, each.name
+
+
+@pytest.mark.parametrize("from_stdin", [False, True])
+def test_a_byte_order_mark_is_no_part_of_the_first_line(from_stdin: bool, tmp_path: Path, spec: str) -> None:
+    lines = codecs.BOM_UTF8 + b'{"id": "a", "regex": "a"}\r\n\r\n{"id": "b", "regex": "b"}\r\n'
+    (tmp_path / "b.jsonl").write_bytes(lines)
+    given = "-" if from_stdin else tmp_path / "b.jsonl"
+    words = ["compile", "--batch", given, "-v", spec, "--store", tmp_path / "s", "--json"]
+    done = tokenfst(*words, stdin=lines) if from_stdin else tokenfst(*words)
+    assert done.code == 0 and done.json["put"] == 2
+
+
+def test_an_id_neither_breaks_nor_fills_the_line_of_its_failure(tmp_path: Path, spec: str) -> None:
+    lines = [{"id": "x\nerror: line 7: forged\x1b[31m", "regex": "("}, {"id": "i" * 9999, "regex": "("}]
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = tokenfst("compile", "--batch", tmp_path / "b.jsonl", "-v", spec, "--store", tmp_path / "s")
+    first, second = done.err.splitlines()
+    assert first.startswith(r"error: line 1 (x\nerror: line 7: forged\x1b[31m): ") and len(second) < 200
 
 
 def test_a_batch_from_a_pipe(tmp_path: Path, spec: str) -> None:

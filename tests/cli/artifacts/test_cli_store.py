@@ -94,6 +94,19 @@ def test_verify_names_what_is_damaged_and_removes_it(toy: str, tmp_path: Path) -
     assert damaged.code == 2 and "has no entry" in damaged.err and not (tmp_path / "x.safetensors").exists()
 
 
+def test_verify_says_that_files_of_others_are_kept(toy: str, tmp_path: Path) -> None:
+    folder = tmp_path / "artifacts"
+    key = put(folder, toy)
+    (other := folder / "artifacts" / "notes.txt").write_text("mine")
+    for more in ((), ("--remove",)):
+        found = tokenfst("store", "verify", folder, *more)
+        assert found.code == 1 and "notes.txt is not an entry" in found.out
+        assert "1 entry, nothing is damaged, 1 file that is no entry, kept" in found.out and other.exists()
+    (folder / "artifacts" / key[:2] / key).write_bytes(b"damaged")
+    found = tokenfst("store", "verify", folder, "--remove")
+    assert "1 damaged, removed, 1 file that is no entry, kept" in found.out and other.exists()
+
+
 def test_prune_by_age_and_by_size(toy: str, tmp_path: Path) -> None:
     folder = tmp_path / "artifacts"
     keys = [put(folder, toy, constraint) for constraint in ("a", "b", "ab")]

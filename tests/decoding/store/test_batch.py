@@ -18,7 +18,14 @@ from tokenfst import Budget, Store, json_schema
 from tokenfst.decoding.store import batch
 from tokenfst.decoding.store.batch import Outcome, Pool, compile_batch, compile_line
 from tokenfst.decoding.store.documents import Document
-from tokenfst.errors import ConstraintError, NotInStoreError, PatternSyntaxError, SchemaError, StoreWarning
+from tokenfst.errors import (
+    ConstraintError,
+    NotInStoreError,
+    PatternSyntaxError,
+    SchemaError,
+    StoreError,
+    StoreWarning,
+)
 
 GOOD: list[dict[str, Any]] = [
     {
@@ -206,6 +213,13 @@ def test_a_pool_goes_on_with_the_same_processes(tmp_path: Path) -> None:
     finally:
         pool.close()
     assert not pool._idle
+
+
+def test_a_store_in_memory_is_refused() -> None:
+    """Its processes would report that they have stored what nobody else sees."""
+    pytest.importorskip("fsspec")
+    with pytest.raises(StoreError, match="memory of one process, and a batch runs in several"):
+        compile_batch(['{"regex": "a"}'], Store("memory://batch"), SMALL)
 
 
 def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ class Failing:
     """A storage of which everything fails."""
 
     url = "nowhere"
+    is_shared = True
 
     def read(self, name: str, *, fresh: bool = False) -> bytes | None:
         raise StoreError(name)

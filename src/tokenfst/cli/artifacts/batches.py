@@ -6,11 +6,12 @@ import enum
 import json
 import sys
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
 import typer
 from rich.progress import (
@@ -23,6 +24,7 @@ from rich.progress import (
 )
 
 from tokenfst.budget import Budget
+from tokenfst.cli.constraints.options import ConstraintOptions
 from tokenfst.cli.input import signing
 from tokenfst.cli.input.tokens import Tokenization, VocabularyOptions
 from tokenfst.cli.output.terminal import (
@@ -37,6 +39,7 @@ from tokenfst.cli.output.terminal import (
     say_pairs,
     writing,
 )
+from tokenfst.common.printable import printable
 
 if TYPE_CHECKING:
     from tokenfst.decoding.store.batch import Outcome
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 _PANEL = "Batch"
 _SHOWN = 20
 """The greatest number of failures that are shown; the JSON object has all of them."""
+_ID = 80
+"""The greatest number of characters of an id that are shown."""
 
 
 class Engine(enum.StrEnum):
@@ -114,15 +119,21 @@ class BatchOptions:
         typer.Option("--trusted-key", metavar="KEY", help=signing.HELP_TRUSTED, rich_help_panel=_PANEL),
     ] = None
 
-    def are_given(self, *others: object) -> bool:
-        """Whether a batch is given. Raises UsageError for options of a batch without one, and, with a batch, for
-        ``others``: the constraint and the options of a single one.
+    def are_given(self, constraining: ConstraintOptions, *others: object) -> bool:
+        """Whether a batch is given. Raises UsageError for options of a batch without one, and, with a batch, for those
+        of a single constraint and for ``others``.
         """
         if self.batch is not None:
-            if any(others):
+            if constraining.constraint is not None or any(others):
                 raise UsageError(
                     "--batch FILE cannot be combined with CONSTRAINT, --output, --estimate or --force"
                 )
+            for each in fields(constraining):
+                if getattr(constraining, each.name) != each.default:
+                    raise UsageError(
+                        f"--{each.name.replace('_', '-')} cannot be combined with --batch FILE: each line has its own "
+                        "constraint and options"
+                    )
             return True
         given = {
             "--store": self.store,
@@ -191,12 +202,18 @@ class BatchOptions:
     def _lines(self, stack: ExitStack) -> tuple[Iterator[str], int | None]:
         """The lines of the batch, and their number, if it is known."""
         if self.batch == "-":
-            return (line.decode("utf-8", "surrogateescape") for line in sys.stdin.buffer), None
+            return _decoded(sys.stdin.buffer), None
         path, total = Path(self.batch or ""), None
         if path.is_file():  # what is read once only, such as a pipe, is not counted before
             with path.open("rb") as file:
                 total = sum(1 for line in file if line.strip())
-        return iter(stack.enter_context(path.open(encoding="utf-8", errors="surrogateescape"))), total
+        return _decoded(stack.enter_context(path.open("rb"))), total
+
+
+def _decoded(file: BinaryIO) -> Iterator[str]:
+    """The lines of a file, without a byte order mark. Bytes that are not UTF-8 become lone surrogates."""
+    for number, line in enumerate(file):
+        yield (line if number else line.removeprefix(BOM_UTF8)).decode("utf-8", "surrogateescape")
 
 
 @dataclass
@@ -264,7 +281,7 @@ def _bar() -> Progress:
 
 def _show(summary: dict[str, Any]) -> None:
     for each in summary["failures"][:_SHOWN]:
-        own = f" ({each['id']})" if each["id"] else ""
+        own = f" ({printable(each['id']):.{_ID}})" if each["id"] else ""
         reason = each["reason"].splitlines()[0] if each["reason"] else ""
         complain(f"line {each['line']}{own}: {reason}")
     if (more := summary["failed"] - _SHOWN) > 0:

@@ -93,7 +93,7 @@ def compile_command(
     """
     began = time.perf_counter()
     budget = budgeting.read()
-    if batching.are_given(constraining.constraint, output, estimate, force):
+    if batching.are_given(constraining, output, estimate, force):
         return batching.run(tokenizing, budget, json)
     constraint = constraining.one(budget)
     if output is None and not estimate:

@@ -194,20 +194,23 @@ def verify_command(
 ) -> int:
     """Read and verify every entry of a store, every stored vocabulary, and all learned data.
 
-    Files whose names are not those of entries are reported and kept. Exit code 1: something is damaged.
+    Files whose names are not those of entries are reported and kept. Exit code 1: something is damaged, or no entry.
     """
     store = _open(url, trusted_key)
     number = sum(1 for _ in store.list())
     found = store.verify(remove=remove)
     if json:
-        damaged = [{"key": each.key, "reason": str(each.error)} for each in found]
-        say_json(_head("verify", store) | {"entries": number, "removed": remove, "damaged": damaged})
+        told = [{"key": each.key, "reason": str(each.error)} for each in found]
+        say_json(_head("verify", store) | {"entries": number, "removed": remove, "damaged": told})
     else:
         for each in found:
             say(f"{each.key}: {each.error}", "red")
-        about = f"{len(found):,} damaged" if found else "nothing is damaged"
-        say(f"{store.url}: {counted(number, 'entry')}, {about}{', removed' * bool(remove and found)}")
-        if found and not remove:
+        damaged = [each for each in found if not each.is_kept]
+        about = [f"{len(damaged):,} damaged{', removed' * remove}"] if damaged else ["nothing is damaged"]
+        if others := len(found) - len(damaged):
+            about.append(f"{counted(others, 'file')} that {'is' if others == 1 else 'are'} no entry, kept")
+        say(f"{store.url}: {counted(number, 'entry')}, {', '.join(about)}")
+        if damaged and not remove:
             say("Remove the damaged entries with --remove; they are compiled again when they are asked for.")
     return Exit.NO if found else Exit.YES
 
