@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import threading
 import time
 import traceback
@@ -284,8 +285,10 @@ def members_of(line: str | bytes) -> dict[str, Any]:
         raise ConstraintError(
             f"it is not UTF-8: byte 0x{error.object[error.start]:02x} at byte {error.start + 1}"
         ) from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise ConstraintError(f"it is not JSON: {error}") from None
+    except ValueError:  # the only one left
+        raise ConstraintError(
+            f"it has an integer of more than {sys.get_int_max_str_digits():,} digits"
+        ) from None
     if not isinstance(found, dict):
         raise ConstraintError(f"it is not a JSON object, but the JSON value {json.dumps(found):.40}")
     return found

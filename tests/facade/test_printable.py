@@ -69,6 +69,18 @@ def test_carets_stand_below_their_characters() -> None:
     assert caret("ab", 5) == "  ab\n       ^"
 
 
+def test_of_a_long_line_the_part_around_the_caret_is_shown() -> None:
+    assert caret("a" * 400, 399) == f"  {'a' * 400}\n{' ' * 401}^"
+    long = "a" * 1000 + "(" + "b" * 100_000
+    assert caret(long, 1000) == f"  …{'a' * 100}({'b' * 99}…\n{' ' * 103}^"
+    assert caret(long, 0) == f"  {'a' * 100}…\n  ^"
+    assert caret("x\n" + long, 1002) == caret(long, 1000)
+    assert caret(b"a" * 1000, 1000) == f"  …{'a' * 100}\n{' ' * 103}^"
+    with pytest.raises(PatternSyntaxError) as refused:
+        regex("a" * 100_000 + "(")
+    assert len(str(refused.value)) < 500
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     for arguments in (
         ["check", "(" + SPOOFED[:7], "a"],

@@ -38,6 +38,7 @@ import numpy as np
 
 from tokenfst.common.plurals import counted
 from tokenfst.errors import VocabularyError
+from tokenfst.tokenizers.adapters.token_file import write_whole
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -63,16 +64,13 @@ _KEYS_WITHOUT_TRIES = {key: kind for key, kind in _KEYS.items() if key != "tries
 
 def write_pack(vocabulary: Vocabulary, path: str | PathLike[str], *, tries: bool = True) -> None:
     """Write a file that ``read_pack`` reads back as an equal vocabulary, atomically."""
-    data = pack(vocabulary, tries=tries)
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(target)
-    except OSError as error:
-        raise VocabularyError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, pack(vocabulary, tries=tries))
+
+
+def is_pack(path: Path) -> bool:
+    """Whether a file begins like a pack. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) in (_MAGIC, _WITHOUT_TRIES)
 
 
 def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -98,17 +100,25 @@ def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
         document["symbols"] = list(vocabulary.symbols)
     if vocabulary.split_pattern is not None:
         document["split_pattern"] = vocabulary.split_pattern
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    write_whole(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def write_whole(path: str | PathLike[str], data: bytes) -> None:
+    """Write a file under a temporary name, and rename it. Raises ``VocabularyError`` if that fails; what was there
+    before is then unchanged.
+    """
+    target = Path(os.path.realpath(path))
+    if os.path.lexists(target) and not target.is_file():
+        raise VocabularyError(f"cannot write {Path(path)}: it exists and is not a file. Give another name")
+    temporary = target.with_name(f".{secrets.token_hex(8)}")
     try:
-        temporary.write_text(
-            json.dumps(document, ensure_ascii=False, separators=(",", ":")), encoding="utf-8"
-        )
+        temporary.write_bytes(data)
         temporary.replace(target)
     except OSError as error:
         raise VocabularyError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be the reason
+            temporary.unlink(missing_ok=True)
 
 
 def read_json_object(path: str | PathLike[str]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 LAYOUT = "\n\t"
 """Characters that are not printable, and that messages contain as they are."""
+_LONGEST, _AROUND = 400, 100
+"""The length from which a line is cut in a message, and the number of its characters then shown on each side."""
 
 
 def printable(text: str, kept: str = "") -> str:
@@ -21,14 +23,20 @@ def printable(text: str, kept: str = "") -> str:
 
 
 def caret(text: str | bytes, position: int) -> str:
-    """The line of ``text`` that contains ``position``, with a caret below that position."""
+    """The line of ``text`` that contains ``position``, with a caret below that position. Of a long line, it is the part
+    around the position.
+    """
     shown = text if isinstance(text, str) else text.decode("latin-1")
     begin = shown.rfind("\n", 0, position) + 1
     end = shown.find("\n", position)
-    line = shown[begin:] if end < 0 else shown[begin:end]
-    before = printable(line[: position - begin], LAYOUT)
+    line, at = (shown[begin:] if end < 0 else shown[begin:end]), position - begin
+    if len(line) > _LONGEST:
+        first, last = max(0, at - _AROUND), at + _AROUND
+        cut = "…" * (first > 0)
+        line, at = cut + line[first:last] + "…" * (last < len(line)), at - first + len(cut)
+    before = printable(line[:at], LAYOUT)
     # A tab stays a tab, so that the caret stands below its character however wide tabs are.
-    under = "".join(each if each == "\t" else " " for each in before.ljust(position - begin))
+    under = "".join(each if each == "\t" else " " for each in before.ljust(at))
     return f"  {printable(line, LAYOUT)}\n  {under}^"
 
 

@@ -13,6 +13,7 @@ from support.programs.command_line import tokenfst, write_toy
 
 from tokenfst import Store, TokenAutomaton, load_vocabulary, regex
 from tokenfst.cli.artifacts import stores
+from tokenfst.decoding.store.upkeep import Stored
 
 UNKNOWN = "0" * 64
 
@@ -105,6 +106,18 @@ def test_verify_says_that_files_of_others_are_kept(toy: str, tmp_path: Path) -> 
     (folder / "artifacts" / key[:2] / key).write_bytes(b"damaged")
     found = tokenfst("store", "verify", folder, "--remove")
     assert "1 damaged, removed, 1 file that is no entry, kept" in found.out and other.exists()
+
+
+@pytest.mark.parametrize("year", [-5000, 20_000])
+def test_clocks_that_have_no_date_are_listed(
+    year: int, toy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some file systems keep any number as the time of a file."""
+    key = put(tmp_path / "s", toy)
+    wrong = Stored(key, 1, (year - 1970) * 31_556_952.0)
+    monkeypatch.setattr(Store, "list", lambda self: iter([wrong]))
+    (listed,) = tokenfst("store", "list", tmp_path / "s", "--json").json["entries"]
+    assert listed["used"] == ("0001-01-01T00:00:00Z" if year < 0 else "9999-12-31T23:59:59Z")
 
 
 def test_prune_by_age_and_by_size(toy: str, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ BAD: list[tuple[str, str, str]] = [
     ('{"id": "x", "regex": "a", "regex": "b"}', "", "the name 'regex' twice"),
     ("[1]", "", r"not a JSON object, but the JSON value \[1\]"),
     ("[" * 100_000, "", "nested too deeply"),
+    ('{"regex": ' + "9" * 5000 + "}", "", "^it has an integer of more than 4,300 digits$"),
     ("{}", "", "a document has one of 'json_schema'"),
     ('{"id": "e", "regexp": "a"}', "", "this one has none, only 'id', 'regexp'"),
     ('{"regex": "a", "gbnf": "b"}', "", "'regex' and 'gbnf'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,18 @@ def test_damage(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(VocabularyError, match="cannot read"):
             load_vocabulary(f"pack:{path}")
-    with pytest.raises(VocabularyError, match="cannot write"):
-        TOY.to_pack(tmp_path / "none" / "it")
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    for write in (TOY.to_pack, TOY.to_json):
+        for path in ("none/it", "file/it", "x" * 300, "", "pipe", "/"):
+            with pytest.raises(VocabularyError, match="cannot write"):
+                write(path if path == "/" else tmp_path / path)
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to("file")
+        write(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "file").stat().st_size
+        (tmp_path / "file").write_text("")
+    assert (tmp_path / "pipe").is_fifo() and not [*tmp_path.glob(".*")]
 
 
 @pytest.mark.parametrize(
@@ -201,6 +212,11 @@ def test_a_false_trie_is_never_adopted(seed: int) -> None:
 
 def test_command_line(tmp_path: Path) -> None:
     TOY.to_json(tmp_path / "toy.json")
+    source = (tmp_path / "toy.json").read_bytes()
+    own = tokenfst("vocab", f"tokens:{tmp_path / 'toy.json'}", "--pack", tmp_path / "toy.json")
+    assert own.code == 2 and "toy.json exists and is not a pack" in own.err
+    assert (tmp_path / "toy.json").read_bytes() == source
+    (tmp_path / "toy.pack").write_bytes(b"tokenfst vocabulary pack 1\n")  # an older one, however broken
     done = tokenfst("vocab", f"tokens:{tmp_path / 'toy.json'}", "--pack", tmp_path / "toy.pack")
     assert done.code == 0, done
     assert load_vocabulary(f"pack:{tmp_path / 'toy.pack'}") == TOY

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tokenfst.decoding.store.keys import Key
     from tokenfst.decoding.store.store import Store
 
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+"""The first and the last second of the years 1 to 9999."""
 _Url = Annotated[
     str,
     typer.Argument(metavar="URL", help="The store: a folder, s3://..., gcs://...", show_default=False),
@@ -318,5 +320,6 @@ def _head(command: str, store: Store) -> dict[str, Any]:
 
 
 def _time(seconds: float) -> str:
-    """A moment in UTC, to the second."""
-    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
+    """A moment in UTC, to the second; a clock may say a year that has no date here, and then the nearest that has."""
+    moment = datetime.datetime.fromtimestamp(min(max(seconds, _FIRST), _LAST), datetime.UTC)
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}Z"

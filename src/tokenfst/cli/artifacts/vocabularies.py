@@ -13,8 +13,18 @@ from tokenfst.automata.languages.display.drawing import bytes_label
 from tokenfst.cli.constraints import options
 from tokenfst.cli.input import completion, groups
 from tokenfst.cli.input.tokens import WidthOptions
-from tokenfst.cli.output.terminal import Exit, counted, json_bytes, quoted, say, say_json, say_pairs
+from tokenfst.cli.output.terminal import (
+    Exit,
+    UsageError,
+    counted,
+    json_bytes,
+    quoted,
+    say,
+    say_json,
+    say_pairs,
+)
 from tokenfst.errors import VocabularyError
+from tokenfst.tokenizers.adapters.pack import is_pack
 from tokenfst.tokenizers.vocabulary.census import Census, census
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -68,6 +78,10 @@ def vocab_command(
     """
     vocabulary = width.load(spec)
     if pack is not None:
+        if pack.is_file() and pack.stat().st_size and not is_pack(pack):
+            raise UsageError(
+                f"{pack} exists and is not a pack, so --pack does not replace it: give another name"
+            )
         vocabulary.to_pack(pack)
     figures = census(vocabulary)
     trip = round_trip(vocabulary, samples, seed)
