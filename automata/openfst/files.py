@@ -185,7 +185,7 @@ def parse_fst(text: str) -> pynini.Fst:
 
 def _state(word: str, number: int) -> int:
     if not _STATE.fullmatch(word):
-        raise FstError(f"line {number}: {word!r} is no state; states are numbers of at most 18 digits")
+        raise FstError(f"line {number}: {word!r:.80} is no state; states are numbers of at most 18 digits")
     return int(word)
 
 
@@ -199,6 +199,6 @@ def _labels(letter: str, number: int) -> _Ints:
     if len(letter) == 1 and letter.isascii():
         return np.array([byte_label(ord(letter))])
     raise FstError(
-        f"line {number}: {letter!r} is no letter; a letter is an ASCII character, a byte such as 0x0a, {_EPSILON}, "
+        f"line {number}: {letter!r:.80} is no letter; a letter is an ASCII character, a byte such as 0x0a, {_EPSILON}, "
         f"{_ANY} or {_OTHER}. Other characters are several bytes, an arc each; labels as numbers are for binary files"
     )

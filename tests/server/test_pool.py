@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 from support.programs.constraint_server import small_vocabulary
 
-from tokenfst import _native
+from tokenfst import _native, load_vocabulary
+from tokenfst.common.clock_cache import Recent
 from tokenfst.errors import BudgetExceeded
 from tokenfst.server.limits import Limits
 from tokenfst.server.refusals import Refused, refused
+from tokenfst.server.workers import questions
 from tokenfst.server.workers.pool import Pool, WorkerError
-from tokenfst.server.workers.process import Job, Reply, Work, processor_seconds
+from tokenfst.server.workers.process import Job, Reply, Work, _reply, processor_seconds
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are stopped by signals")
 LIMITS = Limits(workers=2, seconds=60, memory=1 << 28, queue=8, waiting=60)
@@ -155,12 +157,13 @@ def test_who_used_the_processor_for_the_whole_time_is_refused_for_good(
     run(tmp_path, replace(LIMITS, workers=1, seconds=0.2), test)
 
 
-def test_processor_time_of_a_process_is_what_it_used() -> None:
-    def spin(seconds: float) -> None:
-        until = time.process_time() + seconds
-        while time.process_time() < until:
-            pass
+def spin(seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
 
+
+def test_processor_time_of_a_process_is_what_it_used() -> None:
     before = processor_seconds(os.getpid())
     spin(0.1)
     after = processor_seconds(os.getpid())
@@ -174,6 +177,22 @@ def test_a_construction_that_ran_out_of_time_is_judged_by_processor_time() -> No
     starved = refused(error, used=1.0)
     assert (starved.status, starved.code, starved.retry_after) == (503, "overloaded", 8)
     assert refused(BudgetExceeded("states", 8.0, ""), used=0.0).code == "over_limit"
+    with pytest.raises(Refused) as waited, questions._about("constraint"):
+        raise error
+    assert (waited.value.code, waited.value.retry_after) == ("overloaded", 8)
+    with pytest.raises(Refused) as worked, questions._about("constraint"):
+        spin(0.1)
+        raise BudgetExceeded("seconds", 0.1, "")
+    assert (worked.value.code, worked.value.part) == ("over_limit", "constraint")
+
+
+def test_the_log_has_the_message_of_the_storage(tmp_path: Path) -> None:
+    (tmp_path / "artifacts").write_text("in the way")
+    spec = small_vocabulary(tmp_path)
+    job = Job("compile", b'{"constraint": {"regex": "a"}}', (), str(tmp_path))
+    reply = _reply(job, Work((("small", spec),), LIMITS, {}), {"small": load_vocabulary(spec)}, Recent(1))
+    assert (reply.status, reply.code) == (503, "store") and str(tmp_path) not in reply.body.decode()
+    assert f"the store {tmp_path}: it, or a folder on the way to it, is" in reply.detail
 
 
 @pytest.mark.skipif(hasattr(_native, "stress"), reason="sanitizers take memory of their own")

@@ -344,6 +344,7 @@ def test_who_runs_it_sees_how_it_is(client: Any, running: Running) -> None:
     running.server.is_draining = True
     try:
         assert client.get("/readyz").status_code == 503
+        assert {"200", "503"} == set(document()["paths"]["/readyz"]["get"]["responses"])
         assert client.get("/v1/vocabularies").status_code == 200
         running.server.is_ending = True
         ending = client.get("/v1/vocabularies")

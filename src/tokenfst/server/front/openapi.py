@@ -298,6 +298,9 @@ def document() -> Json:
         ("/openapi.json", "This document"),
     ):
         paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "Yes"}}, **_OPEN}}
+    paths["/readyz"]["get"]["responses"]["503"] = {
+        "description": "No: it starts or ends, or cannot read the store"
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "tokenfst serve", "version": sys.modules["tokenfst"].__version__},

@@ -170,7 +170,8 @@ def _reply(
         told = refused(error, used=time.process_time() - begun)
         if told.code == "fault":
             sys.excepthook(type(error), error, error.__traceback__)
-        keep, detail = told.code == "bad_constraint", str(error) if told.code == "store" else ""
+        cause = error.__cause__ if isinstance(error, Refused) else error
+        keep, detail = told.code == "bad_constraint", str(cause or error) if told.code == "store" else ""
         # Only a question about an id fails on an entry: the others replace what is damaged.
         lost = str(body.get("id", "")) if isinstance(error, NotInStoreError | ArtifactError) else ""
         return Reply(told.status, told.body(), keep, False, told.code, told.retry_after, detail, lost)

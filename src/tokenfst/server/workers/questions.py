@@ -134,12 +134,13 @@ def _vocabulary(members: _Members, state: WorkerState) -> Vocabulary:
 @contextmanager
 def _about(part: str) -> Iterator[None]:
     """A context whose errors become refusals that name ``part``, the member of the request that they are about."""
+    begun = time.process_time()
     try:
         yield
     except (Refused, MemoryError):
         raise
     except Exception as error:
-        raise refused(error, part) from error
+        raise refused(error, part, time.process_time() - begun) from error
 
 
 def _made(document: Json, part: str, vocabulary: Vocabulary, state: WorkerState) -> Constraint:
