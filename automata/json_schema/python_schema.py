@@ -13,6 +13,7 @@ type.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticSerializationError, SchemaValidator, ValidationError, core_schema, to_json
 
@@ -311,7 +313,22 @@ class TypeSchema(GenerateJsonSchema):
             choices.append({"allOf": [made], "properties": read, "required": [names[place]]})
         return {"anyOf": choices}
 
-    # --- fields ---------------------------------------------------------------------------------------
+    # --- classes and fields ---------------------------------------------------------------------------
+
+    _converters = 0  # functions of Python around the type that is being read: they may make its instance
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Refused: a class without instances, which are ``BaseModel`` itself and abstract classes."""
+        return self._refused_class(schema["cls"]) or super().model_schema(schema)
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """As ``model_schema``."""
+        return self._refused_class(schema["cls"]) or super().dataclass_schema(schema)
+
+    def _refused_class(self, kind: type) -> JsonSchemaValue:
+        if self._converters or not (kind is BaseModel or inspect.isabstract(kind)):
+            return {}
+        return {REFUSED: f"{kind.__name__} has no instances: name a class that inherits from it", "not": {}}
 
     def model_fields_schema(self, schema: core_schema.ModelFieldsSchema) -> JsonSchemaValue:
         """A field's other names are not allowed as free members, because pydantic may read them as the field."""
@@ -363,7 +380,9 @@ class TypeSchema(GenerateJsonSchema):
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         """Expresses or refuses the types that pydantic checks with its own functions."""
+        self._converters += (converts := schema.get("type") in ("function-before", "function-wrap"))
         made = super().generate_inner(schema)
+        self._converters -= converts
         found = made.get("format")
         if isinstance(found, str) and found in texts.ADDRESSES:
             return {"type": "string", "pattern": f"^(?:{texts.ADDRESSES[found]})$"}

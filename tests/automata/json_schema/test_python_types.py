@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import datetime
 import decimal
@@ -341,9 +342,37 @@ class Constants(BaseModel):
     x: float
 
 
+class Shape(BaseModel, abc.ABC):
+    sides: int
+
+    @abc.abstractmethod
+    def area(self) -> float: ...
+
+
+class Square(Shape):
+    def area(self) -> float:
+        return 1.0
+
+
+@dataclasses.dataclass
+class Part(abc.ABC):
+    a: int
+
+    @abc.abstractmethod
+    def weight(self) -> float: ...
+
+
+class Held(BaseModel):
+    any_model: BaseModel
+
+
 @pytest.mark.parametrize(
     ("kind", "pointer", "reason"),
     [
+        (BaseModel, "#", "BaseModel has no instances"),
+        (Held, "#/$defs/BaseModel", "name a class that inherits from it"),
+        (Shape, "#", "Shape has no instances"),
+        (Part, "#", "Part has no instances"),
         (Calling, "#/properties/call/anyOf/0", "no JSON"),
         (Nested, "#/$defs/Calling/properties/call/anyOf/0", "no JSON"),
         (Late, "#/properties/at", "bounds of dates"),
@@ -465,6 +494,11 @@ def test_a_value_in_place_of_its_type_is_refused() -> None:
             UnsupportedSchemaError, match=f"is a value, not a type: pass its class, .*{name}$"
         ):
             json_schema(value)
+
+
+def test_an_abstract_class_is_read_where_a_function_makes_its_instance() -> None:
+    drawn = Annotated[Shape, pydantic.BeforeValidator(lambda value: Square(**value))]
+    assert json_schema(drawn).parse('{"sides": 4}') == Square(sides=4)
 
 
 def test_what_is_refused_can_be_relaxed() -> None:
