@@ -27,6 +27,7 @@ from tokenfst.automata.languages.operands import encode, widest
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked_but, shown
+from tokenfst.common.remedies import remedy
 from tokenfst.errors import ConstraintError, PatternError, TemplateError
 
 _SHOWN = 80
@@ -126,8 +127,10 @@ def hole_constraint(name: str, hole: str | Constraint) -> Constraint:
     if isinstance(hole, (Language, Grammar)):
         return hole
     if not isinstance(hole, str):
+        wanted = "a Language, a Grammar or a pattern (str)"
+        instead = remedy(wanted, hole)
         raise ConstraintError(
-            f"the hole {{{name}}} must be a Language, a Grammar or a pattern (str), not {shown(hole)}"
+            f"the hole {{{name}}} must be {wanted}, not {shown(hole)}{instead and f': {instead}'}"
         )
     try:
         return regex(hole)
@@ -192,7 +195,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _parse(text: _Text, pieces: Sequence[Piece], whole: Constraint) -> dict[str, _Text]:
-    data = encode(text)
+    data = encode(text, "parse", "text")
     if data is None or not whole.accepts(data):
         raise ConstraintError(f"{shorten(repr(text), _SHOWN)} is not a word of {whole.source}")
     readings = list(islice(_readings(data, pieces, whole.budget), 2))

@@ -302,7 +302,9 @@ def _refuse_values(schema: Any) -> None:
         raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
     if isinstance(schema, (bytes, bytearray, int, float)) and not isinstance(schema, bool):
         raise SchemaError(
-            "#", f"a schema is an object, a boolean, JSON text or a Python type, not {schema!r}"
+            "#",
+            f"a schema is an object, a boolean, JSON text or a Python type, not {shown(schema)}"
+            + (": data.decode() makes text from bytes" if isinstance(schema, bytes | bytearray) else ""),
         )
     if isinstance(schema, os.PathLike) or hasattr(schema, "readlines"):
         raise SchemaError("#", f"a schema is given by its text, not by {shown(schema)}: {READ_FILE}")
@@ -382,7 +384,7 @@ def _layout(
     if separators is not None and not (
         len(separators) == 2 and all(isinstance(each, str) for each in separators)
     ):
-        refuse("json_schema", "separators", separators, "two texts")
+        refuse("json_schema", "separators", separators, "two texts, such as (',', ': ')")
     return layout(
         whitespace, spelling=spelling, separators=separators, indent=indent, surrounding=surrounding
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from tokenfst.automata.structural_tags.documents.reading import read_document
@@ -14,7 +14,7 @@ from tokenfst.automata.tools.definitions.definitions import read_tools
 from tokenfst.automata.tools.definitions.formats import format_named
 from tokenfst.automata.tools.documents import Plan, Reasoning, draw
 from tokenfst.budget import Budget
-from tokenfst.common.arguments import checked_but
+from tokenfst.common.arguments import checked_but, refuse
 from tokenfst.errors import EmptyLanguageError, SchemaError, ToolError
 
 __all__ = ["tools"]
@@ -49,6 +49,8 @@ def tools(
     the list, and for an unknown choice or format; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the
     schemas of arguments, with pointers into the list; BudgetExceeded.
     """
+    if isinstance(tools, str | Mapping):
+        refuse("tools", "tools", tools, "a list of tools")
     known = read_tools(tools, "#", budget)
     plan = Plan(
         format_named(format),

@@ -44,7 +44,7 @@ from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.generation.server_targets import ServerConstraint, any_spelling
 from tokenfst.decoding.matchers.unconstrained import FREE, UNCONSTRAINED
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ArgumentTypeError
+from tokenfst.errors import ArgumentTypeError, PatternError
 
 Constraint: TypeAlias = Language | Grammar | SymbolAutomaton
 Compiled: TypeAlias = TokenAutomaton | CanonicalAutomaton
@@ -75,7 +75,7 @@ def read_target(target: Any) -> Target:
         return Target(regex(target.pattern, target.flags & ~re.DEBUG), as_text)
     if isinstance(target, str):
         _refuse_other_notations(target)
-        return Target(regex(target), as_text)
+        return Target(_pattern(target), as_text)
     if isinstance(target, bytes):
         raise ArgumentTypeError(
             f"a target that is a pattern must be a str, or re.compile(...), not {shown(target)}"
@@ -101,6 +101,16 @@ def read_target(target: Any) -> Target:
     schema = json_schema(target)
     for_server = ServerConstraint("json", schema.document.schema, lambda: any_spelling(target))
     return Target(schema, schema.parse, for_server)
+
+
+def _pattern(text: str) -> Language:
+    try:
+        return regex(text)
+    except PatternError as error:
+        error.add_note(
+            "a str as target is read as a regular expression: Literal[text] stands for the text itself"
+        )
+        raise
 
 
 def _refuse_other_notations(text: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenfst.common.arguments import refuse, shown
@@ -143,6 +143,9 @@ class TransformersHost(LocalHost):
         device = self._model.device
         processor = ConstraintLogitsProcessor(list(automata), max_new_tokens=max_new_tokens)
         others, scored = self.split_scores(options)
+        own = options.get("logits_processor") or ()
+        if not isinstance(own, Iterable):
+            refuse("Generator", "logits_processor", own, "a list of logits processors")
         fused = [ScoresLogitsProcessor(scored["scores"], scored["scores_weight"])] if scored else []
         return {
             **others,
@@ -155,7 +158,7 @@ class TransformersHost(LocalHost):
             "max_new_tokens": max_new_tokens,
             "eos_token_id": ends,
             "pad_token_id": ends[0],
-            "logits_processor": [*options.get("logits_processor", ()), *fused, processor],
+            "logits_processor": [*own, *fused, processor],
         }
 
     def _ids(self, prompt: Prompt) -> list[int]:

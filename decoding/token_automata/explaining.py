@@ -26,6 +26,7 @@ from tokenfst.automata.characters.utf8 import normalize
 from tokenfst.automata.languages.display import explanation
 from tokenfst.automata.languages.display.explanation import Explanation, Following
 from tokenfst.common.plurals import counted
+from tokenfst.common.token_ids import token_id as read_token_id
 from tokenfst.decoding.token_automata.held_constraints import HeldConstraint, held_by
 from tokenfst.decoding.token_automata.reading_tokens import TokenTemperatures, parts_of, special_tokens
 from tokenfst.decoding.token_automata.tracing import mask_of
@@ -106,7 +107,7 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
     """
     native = native_of(matcher)
     vocabulary: Vocabulary = native.made_from[2]
-    vocabulary.token_bytes(token_id)  # or TokenIdError
+    read_token_id("Matcher.explain", "token_id", token_id, len(vocabulary))
     before, symbol = vocabulary.decode(matcher.tokens), None
     spelled = vocabulary.decode([*matcher.tokens, token_id])[len(before) :]
     if vocabulary.symbols is not None:

@@ -15,7 +15,7 @@ import tokenfst
 import tokenfst.fst as fst
 from tokenfst import Budget, Language, Vocabulary, json_schema, lark_grammar, regex
 from tokenfst.common.remedies import ROWS, remedy
-from tokenfst.errors import ArgumentTypeError, ConstraintError, VocabularyError
+from tokenfst.errors import ArgumentTypeError, ConstraintError, PatternError, VocabularyError
 
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b""], eos_token_id=3)
 AB = regex("a*b")
@@ -87,6 +87,12 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "tokenizer to load": (lambda: tokenfst.load_vocabulary(_Tokenizer()), "Vocabulary.from_huggingface"),
     "name without a kind": (lambda: tokenfst.load_vocabulary("gpt2"), "'hf:gpt2'"),
     "one tool": (lambda: tokenfst.tools(print, format="hermes"), "put it in a list"),
+    "one tool of a dict": (lambda: tokenfst.tools({"type": "function"}, format="hermes"), "put it in a list"),
+    "hole of a list": (lambda: tokenfst.template("{a}", a=["x", "y"]), r"\{a\}.*tokenfst\.choices"),
+    "versions of a schema": (lambda: tokenfst.schema_changes({}, {}), r"tokenfst\.json_schema"),
+    "tuple in a schema": (lambda: json_schema({"enum": ("a", "b")}), "^#/enum: .*write a list, not a tuple"),
+    "schema in bytes": (lambda: json_schema(b"{}"), r"data\.decode\(\)"),
+    "grammar in bytes": (lambda: lark_grammar(b""), r"data\.decode\(\)"),
     "repair": (lambda: tokenfst.repair("ab", "a*"), "tokenfst.regex"),
 }
 
@@ -116,6 +122,27 @@ def test_every_remedy_is_public_and_does_what_it_says() -> None:
             for part in name.split("."):
                 found = getattr(found, part)
             assert callable(found), name
+
+
+def test_an_error_names_the_call_and_the_argument() -> None:
+    calls = tokenfst.tools([], format="hermes")
+    for call, said in (
+        (lambda: MATCHER.explain("a"), "^Matcher.explain: token_id"),
+        (lambda: calls.parser().feed(None), "^reading calls: the text must be text or bytes, not None$"),
+        (lambda: tokenfst.template("{a}", a="x").parse(5), "^parse: text must be"),
+        (lambda: json_schema({}, separators=(",",)), "separators must be two texts, such as"),
+        (lambda: lark_grammar(None), "^lark_grammar: a grammar must be a str, not NoneType$"),
+    ):
+        with pytest.raises((ArgumentTypeError, ConstraintError), match=said):
+            call()
+
+
+def test_a_pattern_in_another_argument_says_in_which() -> None:
+    with pytest.raises(PatternError) as caught:
+        json_schema({}, whitespace="[ ")
+    assert caught.value.__notes__ == [
+        "in whitespace='[ ', which is none of 'flexible', 'compact' and 'pretty'"
+    ]
 
 
 def test_a_value_without_a_remedy_gets_none() -> None:

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tokenfst._native import PlainForms
-from tokenfst.automata.json_schema.documents.keywords import KEYWORDS
+from tokenfst.automata.json_schema.documents.keywords import KEYWORDS, wrong_form
 from tokenfst.automata.json_schema.documents.schema_texts import MAPPINGS, escape
 from tokenfst.automata.json_schema.documents.source import LISTS, ONE, TABLES, draft_of
 from tokenfst.automata.json_schema.sets.work import Work
-from tokenfst.errors import SchemaError
 
 _LAST = 9999
 _EACH = 256
@@ -154,7 +153,7 @@ class Forms:
                     if not annotations and name not in KEYWORDS:
                         continue
                     pointer = f"{_address(document, schema)}/{escape(name)}"
-                    raise SchemaError(where + pointer, f"must be {form}")
+                    raise wrong_form(where + pointer, form, value)
                 if inner:
                     waiting += [(each, draft) for each in _schemas(name, value)]
 

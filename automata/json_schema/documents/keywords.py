@@ -253,7 +253,14 @@ def known(place: Place) -> dict[str, Any]:
         if first <= draft <= last and (every or _listed(name, place)):
             value = place.value[name]
             if not check(value, draft):
-                raise SchemaError(place.where(name), f"must be {form}")
+                raise wrong_form(place.where(name), form, value)
             found[name] = value
     place.resource.keywords[id(place.value)] = place.value, found
     return found
+
+
+def wrong_form(pointer: str, form: str, value: Any) -> SchemaError:
+    """The error for a keyword's value that does not have its form."""
+    return SchemaError(
+        pointer, f"must be {form}{': write a list, not a tuple' if isinstance(value, tuple) else ''}"
+    )

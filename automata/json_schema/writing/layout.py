@@ -34,7 +34,7 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.regex.translate import regex
 from tokenfst.common.plurals import counted
-from tokenfst.errors import ConstraintError
+from tokenfst.errors import ConstraintError, PatternError
 
 MOST_INDENT = 64
 
@@ -104,7 +104,11 @@ def layout(
         return make(line, line, EPSILON, concat(literal(b","), line), literal(b": "))
     if whitespace == "flexible":
         return make(gap, gap, EPSILON, concat(literal(b","), gap), concat(literal(b":"), optional(_SPACE)))
-    allowed = regex(whitespace)
+    try:
+        allowed = regex(whitespace)
+    except PatternError as error:
+        error.add_note(f"in whitespace={whitespace!r}, which is none of 'flexible', 'compact' and 'pretty'")
+        raise
     answer = regex(r"[ \t\n\r]*").includes(allowed)
     if not answer:
         raise ConstraintError(

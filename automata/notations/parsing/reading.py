@@ -27,7 +27,7 @@ from tokenfst.automata.notations.parsing.lalr import Token as Token
 from tokenfst.budget import Budget
 from tokenfst.common.plurals import counted
 from tokenfst.common.printable import line_and_column
-from tokenfst.common.remedies import READ_FILE, looks_like_a_file
+from tokenfst.common.remedies import READ_FILE, looks_like_a_file, remedy
 from tokenfst.errors import ConstraintError, MissingDependencyError, PatternError, PatternSyntaxError
 
 if TYPE_CHECKING:
@@ -171,8 +171,10 @@ def _other_notation(arrows: bool, text: str) -> str:
 
 def refuse_text(call: str, text: object) -> NoReturn:
     """Raise ConstraintError for a grammar ``text`` that is not a str; the message names the ``call`` and the remedy."""
-    instead = READ_FILE if hasattr(text, "read_text") or hasattr(text, "readlines") else "decode it first"
-    raise ConstraintError(f"{call}: a grammar must be a str, not {type(text).__name__}; {instead}")
+    instead = READ_FILE if hasattr(text, "read_text") or hasattr(text, "readlines") else remedy("text", text)
+    raise ConstraintError(
+        f"{call}: a grammar must be a str, not {type(text).__name__}{instead and f'; {instead}'}"
+    )
 
 
 def near_to(name: str, known: Iterable[str]) -> str:

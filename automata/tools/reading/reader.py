@@ -75,7 +75,7 @@ class ToolParser:
         Python cannot represent. After an error every call raises the same error again. Raises ConstraintError for a
         lone surrogate, and after ``finish``.
         """
-        data = piece if piece.__class__ is bytes else encode(piece)
+        data = piece if piece.__class__ is bytes else encode(piece, "reading calls", "the text")
         if data is None or self._is_over:
             self._refuse_to_read(data)
         if self._keeps:

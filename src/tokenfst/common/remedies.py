@@ -90,6 +90,11 @@ ROWS = (
     Row(_CONSTRAINT, _is_mapping, "tokenfst.json_schema(...) makes a constraint from a JSON Schema"),
     Row(_CONSTRAINT, _is_type, "tokenfst.json_schema(...) makes a constraint from a Python type"),
     Row(_CONSTRAINT, _is_list, "tokenfst.choices(...) makes a constraint from a list of texts"),
+    Row(
+        r"\ba ComparedSchema\b",
+        lambda value: _is_mapping(value) or _is_text(value) or _is_type(value),
+        "tokenfst.json_schema(...) makes one from a JSON Schema, its text or a Python type",
+    ),
     Row(_CONSTRAINT, _of("re"), "tokenfst.regex(pattern.pattern) makes a constraint from a compiled pattern"),
     Row(r"^a pattern$", _of("re"), "pattern.pattern and pattern.flags are what regex(...) takes"),
     Row(r"^a pattern$", _is_mapping, "tokenfst.json_schema(...) reads a JSON Schema"),
@@ -204,7 +209,11 @@ ROWS = (
         lambda value: hasattr(value, "shape") or _is_mapping(value),
         "give the text itself, from which token ids are made here; messages are a list",
     ),
-    Row(r"^(a list of (prompts|functions)|an iterable)$", _is_whole_thing, "put it in a list"),
+    Row(
+        r"^(a list of (prompts|functions|tools|logits processors)|an iterable)$",
+        _is_whole_thing,
+        "put it in a list",
+    ),
     Row(
         r"^a list of (prompts|functions)$",
         lambda value: hasattr(value, "__iter__"),

@@ -330,6 +330,18 @@ def test_options_that_would_break_the_promise_are_refused(generator, options):
         generator(PROMPT, Person, **options)
 
 
+def test_logits_processors_are_a_list(generator):
+    with pytest.raises(ArgumentTypeError, match=r"logits_processor must be a list .* put it in a list"):
+        generator(PROMPT, "a", logits_processor=lambda ids, scores: scores)
+    assert generator(PROMPT, "a", logits_processor=None) == "a"
+
+
+def test_a_text_that_is_no_pattern_says_how_to_write_the_text(generator):
+    with pytest.raises(PatternSyntaxError) as caught:
+        generator(PROMPT, "Hello (world")
+    assert any("Literal" in note for note in caught.value.__notes__)
+
+
 def test_its_text_names_the_model(generator):
     assert repr(generator) == "<Generator of LlamaForCausalLM>"
 
