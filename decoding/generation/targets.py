@@ -6,6 +6,7 @@ The first row that applies decides.
     TokenAutomaton, CanonicalAutomaton          of its language             str
     constraint with ``parse`` (json_schema(),   of its language             what ``parse`` makes of it
       python_object(), ...)
+    template(...)                               of its language             dict of str, one for each hole
     other Language, Grammar, SymbolAutomaton    of its language             str
     UNCONSTRAINED                               any text                    str
     str, re.compile(...)                        what it matches in full     str
@@ -34,6 +35,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.grammars.templates import TemplateGrammar, TemplateLanguage
 from tokenfst.automata.json_schema.json_schema import json_schema
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pieces.taxonomy import choices
@@ -67,6 +69,8 @@ def read_target(target: Any) -> Target:
     """
     if isinstance(target, Target):
         return target
+    if isinstance(target, TemplateLanguage | TemplateGrammar):
+        return Target(target, lambda text: {name: as_text(part) for name, part in target.parse(text).items()})
     if isinstance(target, Language | Grammar | SymbolAutomaton | TokenAutomaton | CanonicalAutomaton):
         return Target(target, getattr(target, "parse", as_text))
     if target is UNCONSTRAINED:

@@ -330,6 +330,13 @@ def test_options_that_would_break_the_promise_are_refused(generator, options):
         generator(PROMPT, Person, **options)
 
 
+def test_the_holes_of_a_template_are_texts(generator):
+    made = generator(PROMPT, tokenfst.template("{day}-{sign}", day="[0-9]", sign="é"), max_new_tokens=9)
+    assert re.fullmatch("[0-9]", made["day"]) and made["sign"] == "é"
+    split = tokenfst.template("{a}{b}", a=regex(b"\xc3"), b=regex(b"\xa9"))
+    assert generator(PROMPT, split, max_new_tokens=9) == {"a": "\udcc3", "b": "\udca9"}
+
+
 def test_logits_processors_are_a_list(generator):
     with pytest.raises(ArgumentTypeError, match=r"logits_processor must be a list .* put it in a list"):
         generator(PROMPT, "a", logits_processor=lambda ids, scores: scores)
