@@ -25,7 +25,7 @@ from tokenfst.automata.pieces.taxonomy import multi_choice
 from tokenfst.common.arguments import checked_but
 from tokenfst.decoding.labels.scoring import normalised
 from tokenfst.decoding.labels.trie_pass import score_trie
-from tokenfst.decoding.labels.tries import LabelTrie, LeadingSpace, canonical_tokens, model_over
+from tokenfst.decoding.labels.tries import LabelTrie, LeadingSpace, canonical_tokens, label_texts, model_over
 from tokenfst.decoding.models.language_model import TreeSession, one_prompt
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.decoding.models.tree_session import tree_session, tree_sessions
@@ -103,6 +103,7 @@ def multi_label(
     """
     if not 0 <= threshold <= 1:
         raise DecodingError(f"threshold={threshold} is not a probability")
+    labels = label_texts("multi_label", labels)
     language_model = model_over(model, vocabulary, width)
     ways = _Ways(labels, vocabulary, separator, min, max, leading_space, encode)
     session = tree_session(language_model.start([one_prompt(prompt)]))
@@ -142,6 +143,7 @@ def label_lists(
     """
     if beams < 1:
         raise DecodingError(f"beams={beams} is out of range: it must be 1 or more")
+    labels = label_texts("label_lists", labels)
     language_model = model_over(model, vocabulary, width)
     ways = _Ways(labels, vocabulary, separator, min, max, leading_space, encode)
     asked = one_prompt(prompt)

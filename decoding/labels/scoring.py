@@ -25,7 +25,7 @@ from typing import Any
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, checked_but
 from tokenfst.decoding.labels.trie_pass import score_trie
-from tokenfst.decoding.labels.tries import LeadingSpace, Tokenization, label_trie, model_over
+from tokenfst.decoding.labels.tries import LeadingSpace, Tokenization, label_texts, label_trie, model_over
 from tokenfst.decoding.models.language_model import Prompts, prompt_rows
 from tokenfst.decoding.models.tree_session import tree_sessions
 from tokenfst.decoding.search.jump_forward import Encode
@@ -93,6 +93,7 @@ def label_probabilities(
     """
     language_model = model_over(model, vocabulary, width)
     begun = prompt_rows(prompts)
+    labels = label_texts("label_probabilities", labels)
     trie = label_trie(labels, vocabulary, tokenization, leading_space, encode, budget or Budget())
     stops = vocabulary.eos_token_ids if end else ()
     joint = torch.cat([score_trie(session, trie, stops) for session in tree_sessions(language_model, begun)])

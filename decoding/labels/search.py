@@ -21,7 +21,13 @@ from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked_but
 from tokenfst.decoding.compiling.compile import compile
-from tokenfst.decoding.labels.tries import LeadingSpace, Tokenization, checked_tokenization, model_over
+from tokenfst.decoding.labels.tries import (
+    LeadingSpace,
+    Tokenization,
+    checked_tokenization,
+    label_texts,
+    model_over,
+)
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.models.language_model import TreeSession, next_log_probs, one_prompt
@@ -65,6 +71,7 @@ def top_labels(
     checked_tokenization(tokenization, leading_space)
     language_model = model_over(model, vocabulary, width)
     limits = budget or Budget()
+    labels = label_texts("top_labels", labels)
     language = choices(labels, leading_space=leading_space, budget=limits)
     automaton = (
         compile(language, vocabulary, limits)

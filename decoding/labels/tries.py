@@ -7,12 +7,14 @@ length of the sequences. A label may have exponentially many tokenizations, so t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.budget import Budget
+from tokenfst.common.arguments import refuse
 from tokenfst.common.token_ids import check_width
 from tokenfst.decoding.compiling.compile import compile
 from tokenfst.decoding.models.language_model import LanguageModel, as_language_model
@@ -38,6 +40,22 @@ class LabelTrie:
     ends: list[int]
     of: list[int]
     num_labels: int
+
+
+def label_texts(call: str, labels: Sequence[str]) -> Sequence[str]:
+    """The labels of a public call; an iterator is read once. ``choices`` refuses what is left.
+
+    Raises ArgumentTypeError, which names the call, for constraints and for labels in bytes.
+    """
+    if isinstance(labels, Constraint):
+        refuse(call, "labels", labels, "several texts")
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        return labels
+    found = labels if isinstance(labels, Sequence) else list(labels)
+    for place, label in enumerate(found):
+        if isinstance(label, bytes):
+            refuse(call, f"labels[{place}]", label, "text")
+    return found
 
 
 def label_trie(

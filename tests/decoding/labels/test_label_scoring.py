@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenfst
 from reference.tokens.byte_pairs import train
-from tokenfst import Budget, Vocabulary, choices, compile, multi_choice
+from tokenfst import Budget, Vocabulary, choices, compile, multi_choice, regex
 from tokenfst.decoding.labels import trie_pass as label_pass
 from tokenfst.decoding.labels.lists import label_lists, multi_label
 from tokenfst.decoding.labels.scoring import LabelScores, classify, label_probabilities
@@ -20,6 +22,7 @@ from tokenfst.decoding.labels.search import top_labels
 from tokenfst.decoding.models.language_model import CallbackModel, Prompts, Session, as_language_model
 from tokenfst.decoding.search.jump_forward import generate
 from tokenfst.errors import (
+    ArgumentTypeError,
     BudgetExceeded,
     ConstraintError,
     DecodingError,
@@ -437,3 +440,19 @@ def test_scores_that_are_no_distribution(vocabulary: Vocabulary, bad: float) -> 
     with pytest.raises(LogitsError, match="none of the labels"):
         label_probabilities(ends, [[1]], LABELS, vocabulary)
     assert top_labels(ends, [1], LABELS, vocabulary, 3) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [label_probabilities, partial(top_labels, count=2), multi_label, label_lists],
+    ids=["label_probabilities", "top_labels", "multi_label", "label_lists"],
+)
+def test_labels_are_texts(vocabulary: Vocabulary, llama: LlamaForCausalLM, call: Any) -> None:
+    prompt = [[1]] if call is label_probabilities else [1]
+    with pytest.raises(ArgumentTypeError, match=r"labels\[1\] must be text, not b'b'"):
+        call(llama, prompt, ["a", b"b"], vocabulary)
+    with pytest.raises(ArgumentTypeError, match="labels must be several texts, not a Language"):
+        call(llama, prompt, regex("a+"), vocabulary)
+    assert str(call(llama, prompt, iter("ab"), vocabulary)) == str(
+        call(llama, prompt, ["a", "b"], vocabulary)
+    )
