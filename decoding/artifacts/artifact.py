@@ -36,6 +36,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tokenfst.common.arguments import refuse
 from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts import artifact_format as rules
 from tokenfst.errors import ArtifactError
@@ -150,6 +151,8 @@ def write_bytes(path: str | PathLike[str], data: bytes) -> None:
     The bytes are written under a temporary name in the same folder, flushed to the disk and renamed. Raises
     ``ArtifactError`` if that fails; the temporary file is then removed.
     """
+    if not isinstance(path, str | PathLike):
+        refuse("TokenAutomaton.save", "path", path, "text or a path")
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():

@@ -18,7 +18,7 @@ import pytest
 from reference.tokens.small_automata import small_automaton
 from tokenfst.decoding.artifacts import artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ArtifactError
+from tokenfst.errors import ArgumentTypeError, ArtifactError
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 
@@ -187,6 +187,9 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
             ArtifactError, match=r"cannot write the artifact .*What was there before is unchanged"
         ):
             automaton.save(path)
+    for other in (5, b"it", None):
+        with pytest.raises(ArgumentTypeError, match="save: path must be text or a path"):
+            automaton.save(other)  # type: ignore[arg-type]
     with pytest.raises(ArtifactError, match="is not a file"):
         automaton.save(tmp_path)
     with pytest.raises(ArtifactError, match="is not a file"):
