@@ -94,6 +94,8 @@ def test_keys_are_known_by_their_digests(tmp_path: Path) -> None:
         ('{"A": []}', "a tenant's name"),
         ('{"a": ["key"]}', "64 hexadecimal digits"),
         ('{"a": "x"}', "64 hexadecimal digits"),
+        (f'{{"a": ["{"0" * 64}"], "a": ["{"1" * 64}"]}}', "the tenant 'a' is there twice"),
+        (f'{{"a": ["{"0" * 64}"], "b": ["{"0" * 64}"]}}', "'a' and 'b' have the same key, 0000"),
     ):
         path.write_text(text)
         with pytest.raises(KeysError, match=reason):

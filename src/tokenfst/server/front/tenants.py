@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from tokenfst.common.json_objects import RepeatedNameError, unique_names
 from tokenfst.errors import TokenfstError
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -39,7 +40,11 @@ class Tenants:
         if path is None:
             return cls(None)
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_names)
+        except RepeatedNameError as error:
+            raise KeysError(
+                f"{path}: the tenant {error.name!r:.80} is there twice: write one list of its keys"
+            ) from None
         except (ValueError, RecursionError) as error:
             raise KeysError(f"{path} is not JSON: {error}") from None
         if not isinstance(found, dict) or not found:
@@ -59,6 +64,14 @@ class Tenants:
                     f"{path}: the value of {name!r} must be a list of SHA-256 digests of keys, 64 hexadecimal digits "
                     "each, not of the keys themselves (tokenfst serve --new-key prints both)"
                 )
+        owners: dict[str, str] = {}
+        for name, digests in found.items():
+            for each in digests:
+                if owners.setdefault(each, name) != name:
+                    raise KeysError(
+                        f"{path}: {owners[each]!r} and {name!r} have the same key, {each}: give each its own "
+                        "(tokenfst serve --new-key)"
+                    )
         return cls(found)
 
     @property
