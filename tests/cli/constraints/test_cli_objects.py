@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,8 @@ def test_a_template_is_compiled(folder: Path) -> None:
         (["--python", "shapes_of_test"], "MODULE:NAME"),
         (["--python", "no_such_module:A"], "no module"),
         (["--python", "shapes_of_test:Missing"], "has no"),
+        (["--python", "./shapes_of_test.py:Point"], "takes MODULE:NAME"),
+        (["--python", "..:Point"], "takes MODULE:NAME"),
         (["--python", "shapes_of_test:Point", "--template", "a"], "give one"),
         (["--python", "shapes_of_test:Point", "--flags", "i"], "--flags"),
         (["--python", "shapes_of_test:Point", "--depth", "1"], "--depth"),
@@ -83,6 +87,27 @@ def test_a_template_is_compiled(folder: Path) -> None:
 def test_misuse(words: list[str], message: str) -> None:
     done = tokenfst("check", *words, "text")
     assert done.code == 2 and message in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\ndef (", "SyntaxError: invalid syntax (module_of_test.py, line 2)"),
+        ("x = 1\ny = x / 0", "ZeroDivisionError: division by zero ({folder}/module_of_test.py, line 2)"),
+        ("import missing_of_test", "ModuleNotFoundError: No module named 'missing_of_test' ({folder}/module"),
+        ("import sys\nsys.exit(0)", "SystemExit: 0 ({folder}/module_of_test.py, line 2)"),
+    ],
+)
+def test_a_module_that_fails_is_an_error_of_the_user(
+    text: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module that ends the program with 0 would otherwise say yes to every text."""
+    monkeypatch.delitem(sys.modules, "module_of_test", raising=False)
+    (folder / "module_of_test.py").write_text(text)
+    importlib.invalidate_caches()
+    done = tokenfst("check", "--python", "module_of_test:X", "text")
+    assert done.code == 2 and not done.out
+    assert f"the module module_of_test cannot be imported: {message.format(folder=folder)}" in done.err
 
 
 def test_errors_of_the_constraint_are_shown() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 import importlib
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +20,7 @@ from tokenfst.automata.python_text.objects import Arguments, Defaults, python_ca
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.cli.output.terminal import UsageError
+from tokenfst.errors import BudgetExceeded, ConstraintError
 
 _PANEL = "Python and templates"
 
@@ -120,21 +123,33 @@ def _hole(given: str, budget: Budget) -> tuple[str, Language]:
 
 def _python(spec: str, arguments: Arguments, defaults: Defaults, budget: Budget) -> Language | Grammar:
     module_name, sign, name = spec.partition(":")
-    if not (sign and module_name and name):
+    if not (sign and module_name and name) or module_name.startswith("."):
         raise UsageError(f"--python takes MODULE:NAME, such as shapes:Point, not {spec!r}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
+    found: Any = _module(module_name)
     try:
-        found: Any = importlib.import_module(module_name)
         for part in name.split("."):
             found = getattr(found, part)
-    except ModuleNotFoundError as error:
-        if error.name not in (module_name, module_name.split(".")[0]):
-            raise
-        raise UsageError(f"there is no module {module_name!r} here or on Python's path") from error
     except AttributeError as error:
         raise UsageError(f"the module {module_name} has no {name!r}") from error
     if callable(found) and not isinstance(found, type):
         return python_calls([found], arguments=arguments, defaults=defaults, budget=budget)
     return python_object(found, arguments=arguments, defaults=defaults, budget=budget)
+
+
+def _module(name: str) -> ModuleType:
+    """A module of the user's. Raises ConstraintError with the place in it if it fails, or ends the program."""
+    try:
+        return importlib.import_module(name)
+    except (BudgetExceeded, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in (name, name.split(".")[0]):
+            raise UsageError(f"there is no module {name!r} here or on Python's path") from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"
+        raise ConstraintError(
+            f"the module {name} cannot be imported: {type(error).__name__}: {error}{place}"
+        ) from error
