@@ -110,6 +110,7 @@ def test_limits_are_checked() -> None:
         {"body": 0},
         {"waiting": float("nan")},
         {"seconds": float("inf")},
+        {"seconds": 1e18},
     ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Limits(**wrong)  # type: ignore[arg-type]
@@ -128,7 +129,9 @@ def test_the_command_says_what_is_missing() -> None:
         ([*given, "--host", "0.0.0.0"], "give --keys FILE, or --no-keys"),
         ([*given, "--keys", "x", "--no-keys"], "give one of them"),
         ([*given, "--memory", "much"], "--memory takes a size"),
-        ([*given, "--seconds", "inf"], "--seconds takes a positive number"),
+        ([*given, "--seconds", "inf"], "--seconds takes a positive number of seconds, at most 1,000,000"),
+        ([*given, "--waiting", "1e18"], "--waiting takes a positive number of seconds, at most 1,000,000"),
+        ([*given, "--drain", "inf"], "Invalid value for '--drain'"),
         ([*given, "--log-level", "loud"], "--log-level is"),
         ([*given, "--trusted-key", "0" * 64], "--trusted-key needs --sign-with FILE"),
         ([*given, "--sign-with", "none.key"], "none.key"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, fields
 
@@ -12,6 +11,8 @@ from tokenfst.errors import ArgumentValueError
 
 _PART = 0.8
 """The fraction of a job's time that one construction may take."""
+LONGEST = 1_000_000
+"""The greatest number of seconds of a limit. The system's clocks have no room for much larger ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class Limits:
             given = getattr(self, field.name)
             if field.type == "int":
                 whole("Limits", field.name, given, 0 if field.name in ("workers", "memory_cache") else 1)
-            elif not 0 < real("Limits", field.name, given) < math.inf:
-                refuse("Limits", field.name, given, "positive and finite", ArgumentValueError)
+            elif not 0 < real("Limits", field.name, given) <= LONGEST:
+                refuse("Limits", field.name, given, f"positive and at most {LONGEST:,}", ArgumentValueError)
         if not self.workers:
             object.__setattr__(self, "workers", max(1, os.cpu_count() or 1))
 

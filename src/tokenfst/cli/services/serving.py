@@ -19,7 +19,7 @@ from tokenfst.cli.input.signing import AlsoTrusted, SignWith, signing_options
 from tokenfst.cli.output.exits import Exit, UsageError
 from tokenfst.cli.output.terminal import complain, explain, say_json, say_pairs, warn
 from tokenfst.errors import TokenfstError
-from tokenfst.server.limits import Limits
+from tokenfst.server.limits import LONGEST, Limits
 
 _LIMITS = Limits()
 _PANEL = "Limits"
@@ -102,8 +102,10 @@ class LimitOptions:
             cache = self.kept
         sizes = {name: read_size(f"--{name}", getattr(self, name)) for name in ("memory", "body")}
         for name in ("seconds", "waiting", "grace"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise UsageError(f"--{name} takes a positive number, not {getattr(self, name):g}")
+            if not 0 < getattr(self, name) <= LONGEST:
+                raise UsageError(
+                    f"--{name} takes a positive number of seconds, at most {LONGEST:,}, not {getattr(self, name):g}"
+                )
         return Limits(
             workers=self.workers,
             seconds=self.seconds,
@@ -180,6 +182,7 @@ def serve_command(
         typer.Option(
             metavar="S",
             min=0,
+            max=LONGEST,
             help="After SIGTERM: time for which /readyz reports 'not ready' while requests are still answered.",
         ),
     ] = 0.0,
