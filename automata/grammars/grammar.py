@@ -467,9 +467,12 @@ def refuse_empty(grammar: Grammar) -> Grammar:
     """``grammar``, or EmptyLanguageError with the position of its start rule if it has no words."""
     if not grammar.is_empty():
         return grammar
-    message = (
-        f"the rule {grammar.start!r} has no word: each of its alternatives needs itself, or a rule that does"
+    why = (
+        "needs itself, a rule that does, or a part that matches no text"
+        if grammar.is_recursive()
+        else "has a part that matches no text, such as a look-ahead at what follows its terminal"
     )
+    message = f"the rule {grammar.start!r} has no word: each of its alternatives {why}"
     position = grammar.positions.get(grammar.start)
     if position is None:
         raise EmptyLanguageError(message)

@@ -185,6 +185,11 @@ def test_grammars_without_words(front_end: Callable[[str], Grammar], text: str) 
         front_end(text)
 
 
+def test_a_grammar_without_words_and_without_recursion() -> None:
+    with pytest.raises(EmptyLanguageError, match="has a part that matches no text, such as a look-ahead"):
+        lark_grammar('start: A "b"\nA: /a(?=b)/')
+
+
 def test_cycles_are_fine_where_there_is_a_way_out() -> None:
     assert gbnf('root ::= root | "a"').to_language().equivalent(regex("a"))
     assert lark_grammar('start: a\na: b | \nb: a "x"?').to_language().equivalent(regex("x*"))
@@ -336,7 +341,10 @@ def test_an_error_says_how_many_later_rules_cannot_be_read(
             lambda: lark_grammar(Path("grammar.lark")),
             "a grammar must be a str, not PosixPath; the text of",
         ),
-        (lambda: gbnf(b"root"), "gbnf: a grammar must be a str, not bytes; decode it first"),
+        (
+            lambda: gbnf(b"root"),
+            "gbnf: a grammar must be a str, not bytes; data.decode() makes text from bytes",
+        ),
     ],
 )
 def test_likely_mistakes_are_told_what_to_write(call: Callable[[], Grammar], said: str) -> None:
