@@ -157,6 +157,24 @@ def test_who_used_the_processor_for_the_whole_time_is_refused_for_good(
     run(tmp_path, replace(LIMITS, workers=1, seconds=0.2), test)
 
 
+def test_a_job_gets_a_reply_whatever_its_connection_raises(tmp_path: Path) -> None:
+    class Broken:
+        def __init__(self, ends: Any) -> None:
+            self.send, self.close = ends.send, ends.close
+
+        def poll(self, seconds: float) -> bool:
+            raise OverflowError("timestamp too large")
+
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        (worker,) = pool._free
+        worker.ends = Broken(worker.ends)  # type: ignore[assignment]
+        reply = await asyncio.wait_for(pool.ask("one", job("a")), 60)
+        assert (reply.status, reply.code) == (500, "died")
+        assert accepted(await asyncio.wait_for(pool.ask("one", job("a")), 60))
+
+    run(tmp_path, replace(LIMITS, workers=1), test)
+
+
 def spin(seconds: float) -> None:
     until = time.process_time() + seconds
     while time.process_time() < until:

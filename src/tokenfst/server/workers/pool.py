@@ -242,7 +242,10 @@ class Pool:
             late = over_time(self._limits, None if before is None or now is None else now - before)
             self.deaths["time" if late.code == "over_limit" else "overload"] += 1
             return late
-        except (EOFError, OSError):
+        except Exception as error:
+            if not isinstance(error, EOFError | OSError):  # whatever it is, the job gets a reply
+                logs.LOGGER.exception("fault")
+                worker.process.kill()
             worker.process.join(5)
             self.deaths["crash"] += 1
             return died(worker.process.exitcode)
