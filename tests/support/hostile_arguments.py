@@ -274,6 +274,7 @@ class World:
             "unit": "character",
             "vocab_size": WIDTH,
             "vocabulary": self.vocabulary,
+            "what": "a batch",
             "width": WIDTH,
             "word": "ab",
             "written": [[97]],
