@@ -222,15 +222,28 @@ void rollback(Matcher& matcher, WholeNumber given) {
   matcher.rollback(static_cast<size_t>(count));
 }
 
-// Raises ArgumentTypeError or ArgumentValueError for what is no number of tokens, as `TokenAutomaton.matcher` does.
+// A limit of tokens, or None. Raises ArgumentTypeError or ArgumentValueError for what is no number of tokens.
+std::optional<uint64_t> limit_of_tokens(const nb::object& given, const char* name) {
+  if (given.is_none()) return std::nullopt;
+  const nb::object whole = nb::module_::import_("tokenfst.common.arguments").attr("whole");
+  return nb::cast<uint64_t>(whole("Matcher", name, given, 0));
+}
+
 void set_max_tokens_left(Matcher& matcher, nb::object left) {
-  std::optional<uint64_t> number;
-  if (!left.is_none()) {
-    const nb::object whole = nb::module_::import_("tokenfst.common.arguments").attr("whole");
-    number = nb::cast<uint64_t>(whole("Matcher", "max_tokens_left", left, 0));
-  }
+  const std::optional<uint64_t> number = limit_of_tokens(left, "max_tokens_left");
   const QuickCall call;
   matcher.set_max_tokens_left(number);
+}
+
+void make_matcher(Matcher* matcher, nb::object given, nb::object max_new_tokens) {
+  std::shared_ptr<TokenAutomaton> automaton;
+  if (!nb::try_cast(given, automaton) || !automaton) {
+    const nb::object refuse = nb::module_::import_("tokenfst.common.arguments").attr("refuse");
+    refuse("Matcher", "automaton", given, "an automaton of the core (call automaton.matcher(max_new_tokens) of a compiled automaton)");
+  }
+  const std::optional<uint64_t> number = limit_of_tokens(max_new_tokens, "max_new_tokens");
+  const LongCall call;
+  new (matcher) Matcher(std::move(automaton), number);
 }
 
 }  // namespace
@@ -241,8 +254,8 @@ void bind_matchers(nb::module_& m) {
 Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. The cost of a mask, a step or a
 rollback does not depend on the length of the text; a step takes time proportional to the bytes of its token. One thread at a
 time uses a matcher, others wait; threads may share the automaton.)")
-      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
-           nb::call_guard<LongCall>())
+      .def("__init__", &make_matcher, "automaton"_a.none(), "max_new_tokens"_a = nb::none(),
+           nb::sig("def __init__(self, automaton: TokenAutomaton, max_new_tokens: int | None = None) -> None"))
       .def("accept_token", &accept_token, "token_id"_a.none(), nb::sig("def accept_token(self, token_id: int) -> bool"),
            R"(Advance by one token. Returns False, and changes nothing, if the token is not allowed.
 

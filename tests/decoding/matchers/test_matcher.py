@@ -114,6 +114,22 @@ def test_the_limit_of_tokens_is_checked() -> None:
     assert m.max_tokens_left == 3
 
 
+def test_what_a_matcher_is_made_of_is_checked() -> None:
+    made = automaton("ab")
+    core = made._native  # what the class itself takes
+    for wrong in (made, None, "ab"):
+        with pytest.raises(
+            ArgumentTypeError, match=r"automaton must be .* \(call automaton\.matcher\(max_new_tokens\)"
+        ):
+            Matcher(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="max_new_tokens must be an integer"):
+        Matcher(core, "3")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentValueError, match="max_new_tokens must be at least 0"):
+        Matcher(core, -1)
+    assert Matcher(core, np.int64(3)).max_tokens_left == 3  # type: ignore[arg-type]
+    assert Matcher(core).max_tokens_left is None
+
+
 def test_numpy_integers_are_token_ids() -> None:
     m = matcher("ab")
     assert m.accept_token(np.int64(0)) and m.accept_tokens(np.array([1]).tolist())
