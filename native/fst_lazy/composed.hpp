@@ -127,7 +127,7 @@ class LazyDifference final : public Pairs<S> {
     StateView<S> gone{S::zero(), {}, nullptr};
     if (s2 != kNone) gone = other_->at(s2, meter);
     out.final = gone.is_final() ? S::zero() : view.final;
-    difference_step<typename S::Weight>(
+    difference_step<S>(
         view.arcs, gone.arcs, s2, [&](Id first, Id second) { return this->named_pair(first, second, 0); },
         [&](const auto& arc) { out.arcs.push_back(arc); });
   }

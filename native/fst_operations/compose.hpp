@@ -258,16 +258,16 @@ Machine<S> compose(const Machine<S>& one, const Machine<S>& other, Filter filter
 }
 
 // Calls `take` for each arc that leaves a pair of states of a difference: an arc of the first state, and the state that
-// its label leads to from the second state, whose arcs are sorted; kNone if there is none. An epsilon leaves the second
-// state as it is. `number` numbers a pair.
-template <class W, class Number, class Take>
-void difference_step(std::span<const Arc<W>> one, std::span<const Arc<W>> other, Id second, Number&& number, Take&& take) {
-  for (Arc<W> arc : one) {
+// its label leads to from the second state, whose arcs are sorted; kNone if there is none, or one of weight Zero. An
+// epsilon leaves the second state as it is. `number` numbers a pair.
+template <class S, class Arcs, class Number, class Take>
+void difference_step(const Arcs& one, const Arcs& other, Id second, Number&& number, Take&& take) {
+  for (auto arc : one) {
     Id next = arc.ilabel == 0 ? second : kNone;
     if (arc.ilabel != 0) {
       const auto found =
           std::lower_bound(other.begin(), other.end(), arc.ilabel, [](const auto& each, Id label) { return each.ilabel < label; });
-      if (found != other.end() && found->ilabel == arc.ilabel) next = found->nextstate;
+      if (found != other.end() && found->ilabel == arc.ilabel && found->weight != S::zero()) next = found->nextstate;
     }
     arc.nextstate = number(arc.nextstate, next);
     take(arc);
@@ -275,7 +275,7 @@ void difference_step(std::span<const Arc<W>> one, std::span<const Arc<W>> other,
 }
 
 // The words of `one` that `other` does not accept, with their weights in `one`. Both are acceptors; `other` is
-// deterministic, sorted and without epsilon, and its weights are ignored. A state paired with kNone: `other` accepts no
+// deterministic, sorted and without epsilon, and its weights are One or Zero. A state paired with kNone: `other` accepts no
 // continuation any more.
 template <class S>
 Machine<S> difference(const Machine<S>& one, const Machine<S>& other, bool trim, Meter& meter) {
@@ -291,8 +291,8 @@ Machine<S> difference(const Machine<S>& one, const Machine<S>& other, bool trim,
     const Id here = out.add_state(s2 != kNone && other.is_final(s2) ? S::zero() : one.final(s1));
     meter.step(1 + one.arcs(s1).size());
     using Arcs = std::span<const Arc<typename S::Weight>>;
-    difference_step<typename S::Weight>(one.arcs(s1), s2 == kNone ? Arcs() : Arcs(other.arcs(s2)), s2, number,
-                                        [&](const auto& arc) { out.add_arc(here, arc); });
+    difference_step<S>(Arcs(one.arcs(s1)), s2 == kNone ? Arcs() : Arcs(other.arcs(s2)), s2, number,
+                       [&](const auto& arc) { out.add_arc(here, arc); });
     meter.made(out, pairs.memory());
   }
   if (trim) return connect(std::move(out), meter);

@@ -175,6 +175,7 @@ class Disambiguation {
     const auto arcs = in_.arcs(p);
     for (size_t k = 0; k < arcs.size(); ++k) {
       const Id q = arcs[k].nextstate;
+      if (arcs[k].weight == S::zero()) continue;  // no path, so it is not the one that is kept either
       group_.clear();
       auto step = std::lower_bound(steps_.begin(), steps_.end(), arcs[k].ilabel, [](const OpenStep& a, Id l) { return a.label < l; });
       for (; step != steps_.end() && step->label == arcs[k].ilabel; ++step) {

@@ -186,3 +186,24 @@ def test_bad_thresholds_are_refused() -> None:
         fst.determinize(fst.accep("a", arc_type="log64"), weight=1)
     with pytest.raises(FstOpError, match="needs a semiring"):
         fst.accep("a", arc_type="log").rmepsilon(nstate=3)
+
+
+@pytest.mark.parametrize("arc_type", ["log", "log64", "real64"])
+def test_disambiguate_counts_a_word_once_beside_an_arc_of_weight_zero(arc_type: str) -> None:
+    machine = fst.VectorFst(arc_type)
+    zero = float(fst.Weight.zero(machine.weight_type()))
+    machine.add_states(2)
+    machine.set_start(0).set_final(1)
+    for weight in (zero, 0.5):
+        machine.add_arc(0, fst.Arc(1, 1, weight, 1))
+    found = fst.disambiguate(machine)
+    assert float(fst.shortestdistance(found, reverse=True)[found.start()]) == 0.5
+
+
+@pytest.mark.parametrize("arc_type", ["standard", "log64", "real", "minmax", "boolean"])
+def test_difference_keeps_a_word_whose_path_has_weight_zero(arc_type: str) -> None:
+    one = fst.accep("a", arc_type=arc_type)
+    other = one.copy()
+    other.delete_arcs(0).add_arc(0, fst.Arc(97, 97, fst.Weight.zero(one.weight_type()), 1))
+    for found in (fst.difference(one, other), fst.lazy.difference(one, other).expand()):
+        assert fst.equal(found.connect(), one)
