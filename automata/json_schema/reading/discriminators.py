@@ -16,12 +16,12 @@ from typing import Any
 from tokenfst.automata.json_schema.documents.source import Place
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.value_sets import ValueSet
-from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
+from tokenfst.errors import UnsupportedSchemaError
 
 _CONSTANTS = frozenset(("const", "enum"))
 _IN_PLACE = ("allOf", "anyOf", "oneOf")
 _DEEPEST = 3
-_ADVICE = "The branches of this `oneOf` differ in"
+_ADVISED = "The branches of this `oneOf` differ in"
 
 
 def optional_discriminators(branches: Iterable[Formula]) -> list[str]:
@@ -44,19 +44,18 @@ def is_required(names: Sequence[str], around: Iterable[ValueSet]) -> bool:
     )
 
 
-def advised(
-    error: UnsupportedSchemaError | BudgetExceeded, branches: Iterable[Formula]
-) -> UnsupportedSchemaError | BudgetExceeded:
-    """The error with the advice to require the member that distinguishes the branches; ``error`` if there is none, or
-    if it has such an advice.
-    """
+def advice(branches: Iterable[Formula]) -> str:
+    """A sentence that advises to require the member that distinguishes the branches; empty if there is none."""
     names = optional_discriminators(branches)
-    if not names or _ADVICE in str(error):
-        return error
-    advice = f"{_ADVICE} {names[0]!r}, but do not require it: add it to the `required` of each"
-    if isinstance(error, BudgetExceeded):
-        return BudgetExceeded(error.resource, error.limit, error.where, advice)
-    return UnsupportedSchemaError(error.pointer, f"{error.reason}. {advice}")
+    if not names:
+        return ""
+    return f"{_ADVISED} {names[0]!r}, but do not require it: add it to the `required` of each"
+
+
+def advised(error: UnsupportedSchemaError, branches: Iterable[Formula]) -> UnsupportedSchemaError:
+    """The error with the advice, unless it has one."""
+    said = "" if _ADVISED in error.reason else advice(branches)
+    return UnsupportedSchemaError(error.pointer, f"{error.reason}. {said}") if said else error
 
 
 def _optional_constants(schema: Any, depth: int) -> Iterator[str]:

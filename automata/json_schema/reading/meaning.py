@@ -270,16 +270,16 @@ class Meaning:
         return result
 
     def tried(self, make: Callable[[], ValueSet], otherwise: ValueSet = EVERY) -> ValueSet:
-        """The value set that ``make`` returns; if it is unsupported, ``relaxed_to(..., otherwise)``."""
+        """The value set that ``make`` returns; if it is unsupported and may be relaxed, ``relaxed_to(otherwise)``."""
         try:
             return make()
         except UnsupportedSchemaError as error:
+            if not self.relaxes:
+                raise
             return self.relaxed_to(otherwise, error)
 
     def relaxed_to(self, value_set: ValueSet, error: UnsupportedSchemaError) -> ValueSet:
-        """``value_set``, marked as inexact, in place of what is unsupported. Raises ``error`` if nothing is relaxed."""
-        if not self.relaxes:
-            raise error
+        """``value_set``, marked as inexact, in place of what is unsupported."""
         self.relaxed[Relaxed(error.pointer, error.reason)] = None
         return replace(value_set, exact=False)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tokenfst.automata.json_schema.documents.keywords import known
 from tokenfst.automata.json_schema.documents.source import Place
-from tokenfst.automata.json_schema.reading.discriminators import advised
+from tokenfst.automata.json_schema.reading.discriminators import advice, advised
 from tokenfst.automata.json_schema.reading.overlaps import suspects
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.formula import Formula
@@ -45,11 +45,15 @@ def one_of(place: Place, formulas: list[Formula], beside: list[ValueSet], meanin
     try:
         with work.half("exactly one of these schemas") if meaning.relaxes else nullcontext():
             return _compared(place, formulas, beside, meaning)
-    except (UnsupportedSchemaError, BudgetExceeded) as error:
-        better = advised(error, formulas)
-        if isinstance(better, BudgetExceeded) or not meaning.relaxes:
-            raise better from None
-    return meaning.relaxed_to(meaning.value_set(meaning.formulas.any_of(formulas)), better)
+    # No error is kept in a variable: its own frame would hold it, in a cycle that only the garbage collector frees.
+    except BudgetExceeded as error:
+        said = error.advice or advice(formulas)
+        raise BudgetExceeded(error.resource, error.limit, error.where, said) from None
+    except UnsupportedSchemaError as error:
+        if not meaning.relaxes:
+            raise advised(error, formulas) from None
+        some = meaning.value_set(meaning.formulas.any_of(formulas))
+        return meaning.relaxed_to(some, advised(error, formulas))
 
 
 def _compared(place: Place, formulas: list[Formula], beside: list[ValueSet], meaning: Meaning) -> ValueSet:

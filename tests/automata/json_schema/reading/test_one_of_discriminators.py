@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
 import json
 import random
@@ -176,3 +178,23 @@ def test_relaxed_branches_leave_positions_for_the_rest() -> None:
     assert constraint.accepts('{"type": "u3", "n7": [7]}') and not constraint.accepts(
         '{"type": "u3", "n7": [6]}'
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"on_unsupported": "relax"}, {"budget": Budget(positions=100_000)}])
+def test_nothing_is_left_to_the_garbage_collector(options: Any) -> None:
+    """A full collection takes a tenth of a second in a large process, and the next mask waits for it."""
+    for schema in (
+        {"oneOf": bindings(14)},
+        {"not": {"items": {"oneOf": [{"uniqueItems": True}, {"minItems": 1}]}}},
+    ):
+        left = []
+        for _ in range(2):  # the first time, caches are filled
+            gc.collect()
+            gc.disable()
+            try:
+                with contextlib.suppress(UnsupportedSchemaError, BudgetExceeded):
+                    compiled(schema, **options)
+                left.append(gc.collect())
+            finally:
+                gc.enable()
+        assert left[1] == 0, schema
