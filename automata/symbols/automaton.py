@@ -33,6 +33,7 @@ from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.minimization import minimal
 from tokenfst.automata.expressions.tables import levels
+from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.pictures import drawing
 from tokenfst.budget import Budget
@@ -49,13 +50,16 @@ _MOST_STATES = 1 << 26
 OTHER = "…"
 """The label of *anything else* in drawings."""
 
+_SOURCE_LENGTH = 240
+"""The greatest number of characters of ``source``, as for languages: ``a & a`` would double it each time."""
+
 
 class SymbolAutomaton:
     """A deterministic automaton over symbols. Immutable. Combine automata with ``& | - ~``.
 
     ``symbols``: the letters by number. ``table``: uint32 (states, symbols + 1), the next state; the last column is for
     anything else. ``accepting``: bool (states,). ``start``: 1, or 0 if no sequence is accepted. ``source``: a
-    description of its origin.
+    description of its origin; a long one is shortened in the middle.
     """
 
     @checked
@@ -89,7 +93,7 @@ class SymbolAutomaton:
         self.symbols = names
         self.table, self.accepting, self.start = minimal(given, final, start)
         self.table.flags.writeable = self.accepting.flags.writeable = False
-        self.source = source
+        self.source = shorten(source, _SOURCE_LENGTH)
         self._column = {symbol: column for column, symbol in enumerate(names)}
 
     @classmethod
@@ -360,7 +364,8 @@ class SymbolAutomaton:
         order = np.argsort(pairs)
         table = order[np.searchsorted(pairs[order], np.concatenate(rows))]
         accepting = operation(left.accepting[pairs // width], right.accepting[pairs % width])
-        source = f"({self.source}) {sign} ({other.source})"
+        half = (_SOURCE_LENGTH - 7) // 2
+        source = f"({shorten(self.source, half)}) {sign} ({shorten(other.source, half)})"
         return SymbolAutomaton(left.symbols, table, accepting, 0, source)
 
     def _label(self, taken: npt.NDArray[np.bool_]) -> str:

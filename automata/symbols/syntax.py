@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tokenfst.automata.notations.parsing.reading import Token, fault, fold, parse
 from tokenfst.automata.symbols.declare import PATTERNS
 from tokenfst.automata.symbols.progression import Formula, Formulas, negated
+from tokenfst.common.plurals import counted
 
 if TYPE_CHECKING:
     from lark import Tree
@@ -231,7 +232,9 @@ class Reader:
             raise fault(message, self._text, token.start_pos)
         counts = name in _COUNTS
         if not len(pattern.parameters) - counts <= len(arguments) <= len(pattern.parameters):
-            message = f"{token} takes {' and '.join(pattern.parameters)}, not {len(arguments)} arguments"
+            message = (
+                f"{token} takes {' and '.join(pattern.parameters)}, not {counted(len(arguments), 'argument')}"
+            )
             raise fault(message, self._text, token.start_pos)
         if counts:
             return self._counted(name, self._known(arguments[0]).formula, arguments[1:])
@@ -253,10 +256,12 @@ class Reader:
         return self._formulas.conjunction([self._existence(formula, times), fewer])
 
     def _existence(self, formula: Formula, times: int) -> Formula:
-        """F(a & X F(a & X ...))."""
-        result = self._eventually(formula)
+        """!a U (a & X(!a U (a & X ...))): it counts the first places, so one obligation is open at a time. With
+        F(a & X F(a & X ...)), which means the same, all of them would be.
+        """
+        make, elsewhere, result = self._formulas, negated(formula), self._eventually(formula)
         for _ in range(times - 1):
-            result = self._eventually(self._formulas.conjunction([formula, self._formulas.next(result)]))
+            result = make.until(elsewhere, make.conjunction([formula, make.next(result)]))
         return result
 
 

@@ -204,7 +204,7 @@ def test_names() -> None:
         ('a & "b', 4, "no closing quotation mark"),
         ("a && && b", 5, "unexpected '&&'"),
         ("respond(a, b)", 0, "no pattern of Declare"),
-        ("a & response(a)", 4, "response takes a and b, not 1 arguments"),
+        ("a & response(a)", 4, "response takes a and b, not 1 argument"),
         ("existence(a, b)", 13, "a number from 1"),
         ("existence(a, 0)", 13, "a number from 1"),
         ("existence(a, 99999999)", 13, "a number from 1"),
@@ -293,6 +293,8 @@ def test_long_and_deep_formulas() -> None:
     assert ltlf(" & ".join(["G(a -> F b)"] * 400)).num_states == 3
     assert ltlf("existence(a, 300)").distance[1] == 300
     assert ltlf("absence(a, 300)").num_states == 301
+    assert ltlf("exactly(a, 3000)").distance[1] == 3000
+    assert ltlf("exactly(F b, 20)").distance[1] == 20
     assert ltlf("F a", [f"s{k}" for k in range(5000)] + ["a"]).num_states == 3
 
 

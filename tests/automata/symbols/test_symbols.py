@@ -137,6 +137,13 @@ def test_it_is_a_value() -> None:
         made & "a"  # type: ignore[operator]
 
 
+def test_its_description_stays_short() -> None:
+    made = ltlf("X" * 1000 + " a")
+    for _ in range(40):
+        made = made | made
+    assert len(made.source) <= 240 and "source" not in repr(made)
+
+
 def test_drawings_show_names() -> None:
     dot = ltlf('G("ankle boot" -> F b)').draw().dot
     assert '"ankle boot"' in dot and '"not b"' in dot and '"not ankle boot"' in dot
