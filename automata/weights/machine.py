@@ -6,7 +6,9 @@ and is taken only for bytes for which the state has no arc; its weight is then c
 as its table, and exact. Final weights do not use failures; these have been resolved.
 
 Invariants: arcs are sorted by (state, byte); every state is on a path from the start to a final state, where a failure
-counts as an arc; failures are acyclic. Cost: 13 bytes for each arc, 24 for each state.
+counts as an arc; failures are acyclic. Arcs of weight zero, and arcs to states without a way on, are left out, but
+their bytes must not fail instead: where a state has such an arc, ``make`` writes its failure as arcs. Cost: 13 bytes
+for each arc, 24 for each state.
 """
 
 from __future__ import annotations
@@ -69,7 +71,15 @@ def make(
     source, label, weight, target = arcs
     fails, costs = failures or (np.full(count, -1), np.zeros(count))
     fails = np.where(costs > -np.inf, fails, -1)
-    kept = _useful(count, start, finals, source[weight > -np.inf], target[weight > -np.inf], fails)
+    while True:
+        some = weight > -np.inf
+        kept = _useful(count, start, finals, source[some], target[some], fails)
+        dead = kept[source] & (fails[source] >= 0) & ~(some & kept[target])
+        if not dead.any():
+            break
+        states = np.unique(source[dead])
+        source, label, weight, target = _with_failures((source, label, weight, target), fails, costs, states)
+        fails[states] = -1
     if initial == -np.inf or not kept[start]:
         empty = np.zeros(0)
         return Machine(
@@ -94,6 +104,27 @@ def make(
         fails.astype(np.int32),
         np.where(fails >= 0, costs[kept], 0.0),
     )
+
+
+def _with_failures(
+    arcs: tuple[Ints, Ints, Floats, Ints], fails: Ints, costs: Floats, states: Ints
+) -> tuple[Ints, Ints, Floats, Ints]:
+    """The arcs, and those that the failures of these states lead to as their own."""
+    source, label, weight, target = arcs
+    order = np.argsort(source, kind="stable")
+    begins = np.searchsorted(source[order], np.arange(len(fails) + 1))
+    made = [arcs]
+    for state in states.tolist():
+        own, seen, at, cost = label[order[begins[state] : begins[state + 1]]], np.zeros(256, bool), state, 0.0
+        while fails[at] >= 0:
+            seen[own] = True
+            cost, at = cost + costs[at], int(fails[at])
+            here = order[begins[at] : begins[at + 1]]
+            own = label[here]
+            free = here[~seen[own]]
+            made.append((np.full(len(free), state), label[free], weight[free] + cost, target[free]))
+    source, label, weight, target = map(np.concatenate, zip(*made, strict=True))
+    return source, label, weight, target
 
 
 def _useful(

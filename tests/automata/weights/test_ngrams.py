@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -56,6 +58,20 @@ def test_words_with_spaces_between_them(seed: int) -> None:
         assert language.log_weight(" ".join(chosen)) == pytest.approx(model.log_weight(chosen))
     for text in (" ", "a ", " a", "a  b", "ac", "c"):
         assert language.log_weight(text) == -math.inf
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("unit", ["character", "word"])
+def test_a_listed_probability_of_zero_is_not_backed_off(
+    seed: int, unit: Literal["character", "word"]
+) -> None:
+    """Nor is one of a symbol after which no text can end."""
+    symbols, between = (["é", "è", "a"], "") if unit == "character" else (["ab", "ac", "a"], " ")
+    model = NGramModel.from_arpa(arpa(symbols, 3, seed, zeros=0.3), unit=unit)
+    language = model.to_weighted()
+    for length in range(5):
+        for chosen in itertools.product(symbols, repeat=length):
+            assert language.log_weight(between.join(chosen)) == pytest.approx(model.log_weight(chosen))
 
 
 def proper() -> str:

@@ -7,8 +7,11 @@ import random
 Words = tuple[str, ...]
 
 
-def arpa(symbols: list[str], order: int, seed: int, unknown: bool = True) -> str:
-    """A random model: some of all n-grams whose contexts and shorter forms are there."""
+def arpa(symbols: list[str], order: int, seed: int, unknown: bool = True, zeros: float = 0.0) -> str:
+    """A random model: some of all n-grams whose contexts and shorter forms are there.
+
+    ``zeros``: the share of the numbers that are the logarithm of zero.
+    """
     draw = random.Random(seed)
     grams: list[list[Words]] = [[(each,) for each in [*symbols, "<s>", "</s>", *(["<unk>"] * unknown)]]]
     for _ in range(order - 1):
@@ -27,5 +30,8 @@ def arpa(symbols: list[str], order: int, seed: int, unknown: bool = True) -> str
         for words in each:
             log = -99 if words == ("<s>",) else -draw.uniform(0.1, 2)
             back = f"\t{-draw.uniform(0, 1):.4f}" if at < order and draw.random() < 0.8 else ""
+            if zeros:
+                log = -99 if draw.random() < zeros else log
+                back = "\t-99" if back and draw.random() < zeros else back
             lines.append(f"{log:.4f}\t{' '.join(words)}{back}")
     return "\n".join([*lines, "\n\\end\\\n"])
