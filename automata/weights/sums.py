@@ -4,10 +4,11 @@ The total weight b(q) of all paths from a state to acceptance satisfies b(q) = f
 connected components are solved in reverse topological order: a state without a cycle by a sum of logarithms, a
 component as a system of linear equations (I - A) x = r. The sum converges if and only if (I - A) x = 1 has a positive
 solution (A is non-negative and irreducible, so its spectral radius is then below one); otherwise ``DivergingSumError``
-names a cycle. A component whose sums exceed 10^13 counts as diverging.
+names a cycle. A component whose paths have more than 10^13 arcs on average counts as diverging.
 
-Numerics: weights of a component are first scaled along its best paths, so that none overflows; between components they
-are logarithms. Cost: O(arcs) and n^3 for a component of n states, whose n^2 numbers the budget's bytes bound.
+Numerics: sums between components are logarithms. If the sums of a component differ much, it is solved in multiples of
+the sums over its short paths, so small ones are as accurate as large ones. Cost: O(arcs) and n^3 for a component of n
+states, whose n^2 numbers the budget's bytes bound.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, DivergingSumError
 
 _LARGEST = 1e13
+_SPREAD = 1e4
 WHERE = "the sum over a weighted language"
 
 
@@ -78,42 +80,55 @@ def _component(
     inside = np.isin(target, part)
     at = np.array([place[each] for each in source.tolist()], np.int64)
     to = np.array([place[each] for each in target[inside].tolist()], np.int64)
+    known = np.full(len(part), -np.inf)
     weights = machine.weights[arcs]
-    best = _best_ways(len(part), at[inside], to, weights[inside])
-    known = np.append(ends[part], weights[~inside] + sums[target[~inside]])
-    places = np.append(np.arange(len(part)), at[~inside])
-    matrix = np.zeros((len(part), len(part)))
-    scaled = weights[inside] + best[to] - best[at[inside]]
-    with np.errstate(over="ignore"):
-        np.add.at(matrix, (at[inside], to), np.exp(scaled))
-    most = float((known - best[places]).max())
-    right = np.zeros(len(part))
-    np.add.at(right, places, np.exp(known - best[places] - most) if most > -np.inf else 0.0)
-    try:
-        found = np.linalg.solve(np.eye(len(part)) - matrix, np.stack([right, np.ones(len(part))], 1))
-    except np.linalg.LinAlgError:
-        found = np.full((len(part), 2), -1.0)
-    if not (np.isfinite(found).all() and (found[:, 1] > 0).all() and found[:, 1].max() < _LARGEST):
+    np.logaddexp.at(known, np.append(np.arange(len(part)), at[~inside]),
+                    np.append(ends[part], weights[~inside] + sums[target[~inside]]))  # fmt: skip
+    own = at[inside], to, weights[inside]
+    if (found := _solved(known, own, np.zeros(len(part)), _SPREAD)) is None:
+        # Sums of short paths have the order of magnitude of the result, so with them as scales nothing is lost.
+        found = _solved(known, own, _short_sums(known, own), np.inf)
+    if found is None:
         raise _diverging(machine, part, arcs[inside], ways)
-    with np.errstate(divide="ignore"):
-        solved: Floats = np.log(np.maximum(found[:, 0], 0)) + most + best
-    return solved
+    return found
 
 
-def _best_ways(count: int, at: Ints, to: Ints, weights: Floats) -> Floats:
-    """Potentials: of each state the best log weight of a way on inside of the component, at most ``count`` arcs
-    long and at least 0. With them as scales no weight is above 1, unless a cycle is, which then diverges anyway.
+def _solved(known: Floats, arcs: tuple[Ints, Ints, Floats], scale: Floats, spread: float) -> Floats | None:
+    """The solution, computed in multiples of e^scale; None if it diverges, if numbers overflow, or if some is smaller
+    than another by a factor of ``spread``, since the errors of all are relative to the largest one.
     """
-    best = np.zeros(count)
-    if len(weights) == 0 or np.abs(weights).max() < 30:
-        return best
-    for _ in range(count):
-        following = best.copy()
-        np.maximum.at(following, at, weights + best[to])
-        if np.array_equal(following, best):
+    at, to, weights = arcs
+    matrix = np.zeros((len(known), len(known)))
+    with np.errstate(over="ignore"):
+        np.add.at(matrix, (at, to), np.exp(weights + scale[to] - scale[at]))
+    most = float((known - scale).max())
+    if most == -np.inf:
+        return known
+    right = np.exp(known - scale - most)
+    try:
+        found = np.linalg.solve(np.eye(len(known)) - matrix, np.stack([right, np.ones(len(known))], 1))
+    except np.linalg.LinAlgError:
+        return None
+    if not (np.isfinite(found).all() and (found > 0).all() and found[:, 1].max() < _LARGEST):
+        return None
+    if found[:, 0].max() > spread * found[:, 0].min():
+        return None
+    return np.asarray(np.log(found[:, 0]) + most + scale)
+
+
+def _short_sums(known: Floats, arcs: tuple[Ints, Ints, Floats]) -> Floats:
+    """The log-sum of the paths of each state that have at most as many arcs as there are states.
+
+    Fewer arcs where more make no difference of a factor e.
+    """
+    at, to, weights = arcs  # by state, each of which has an arc
+    begins = np.searchsorted(at, np.arange(len(known)))
+    found = known
+    for _ in known:
+        before, found = found, np.logaddexp(known, np.logaddexp.reduceat(weights + found[to], begins))
+        if not (found > before + 1).any():
             break
-        best = following
-    return best
+    return found
 
 
 def _diverging(machine: Machine, part: Ints, arcs: Ints, ways: tuple[Ints, Ints]) -> DivergingSumError:

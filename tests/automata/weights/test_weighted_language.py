@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 import tokenfst.fst as fst
 from reference.transducers.weighted import prefix_weight, sums, text_weight, texts
 from tokenfst import Budget, WeightedLanguage, maximum_entropy, regex
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.weights.machine import without_failures
+from tokenfst.automata.weights.sums import onward_sums
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -196,6 +200,57 @@ def test_extreme_weights_of_a_cycle_do_not_overflow() -> None:
     made.add_arc(1, fst.Arc(98, 98, 800.0 + math.log(2), 0))
     language = WeightedLanguage.from_fst(made, token_type="byte")
     assert language.log_mass() == pytest.approx(800.0 + math.log(2))  # 1 + 1/2 + 1/4 + ... of e^800
+
+
+def test_texts_of_a_cycle_that_are_nearly_impossible_stay_in_the_distribution() -> None:
+    ring = [(state, 1, 9.0, (state + 1) % 100) for state in range(100)]
+    language = WeightedLanguage.from_fst(machine_of(ring, {0: 0.0}, 100), token_type="byte").normalized()
+    assert language.machine.num_states == 100
+    assert language.log_weight("a" * 200) == pytest.approx(-1800)
+    found = maximum_entropy(regex("(a{300}b|c{2,200}d)*"), 50.0)
+    assert found.log_weight("a" * 300 + "b") > -math.inf
+
+
+@pytest.mark.parametrize("seed", [*range(6), 58, 265, 371, 493])
+def test_small_sums_of_a_cycle_are_as_accurate_as_large_ones(seed: int) -> None:
+    """Against fractions: weights are powers of two that are far apart."""
+    draw = random.Random(seed)
+    count = draw.randint(2, 6)
+    ends = [(at, (at + 1) % count) for at in range(count)] + [
+        (draw.randrange(count), draw.randrange(count)) for _ in range(count)
+    ]
+    arcs = [(source, target, draw.choice([-1, -2, -5, -20, -60, 3, 20])) for source, target in ends]
+    finals = {at: draw.choice([0, -3, -100, 5]) for at in range(count) if not at or draw.random() < 0.5}
+    table = [[Fraction(int(row == column)) for column in range(count)] for row in range(count)]
+    for source, target, power in arcs:
+        table[source][target] -= Fraction(2) ** power
+    exact, ones = ([row[-1] for row in each] for each in (
+        solved([[*row, Fraction(2) ** finals[at] if at in finals else 0] for at, row in enumerate(table)]),
+        solved([[*row, Fraction(1)] for row in table]),
+    ))  # fmt: skip
+    costs = [(source, 1, -power * math.log(2), target) for source, target, power in arcs]
+    made = machine_of(costs, {at: -power * math.log(2) for at, power in finals.items()}, count)
+    language = WeightedLanguage.from_fst(made, token_type="byte")
+    if min(ones) <= 0:
+        with pytest.raises(DivergingSumError):
+            language.log_mass()
+        return
+    due = [math.log(each.numerator) - math.log(each.denominator) for each in exact]
+    found = onward_sums(language.plain, Deadline(Budget(), "a test"))
+    assert found.tolist() == pytest.approx(due, rel=1e-12, abs=1e-12)
+
+
+def solved(rows: list[list[Fraction]]) -> list[list[Fraction]]:
+    """The rows in reduced echelon form."""
+    for at in range(len(rows)):
+        place = next(row for row in range(at, len(rows)) if rows[row][at])
+        rows[at], rows[place] = rows[place], rows[at]
+        rows[at] = [value / rows[at][at] for value in rows[at]]
+        for other in range(len(rows)):
+            if other != at:
+                by = rows[other][at]
+                rows[other] = [value - by * own for value, own in zip(rows[other], rows[at], strict=True)]
+    return rows
 
 
 def test_samples_have_their_shares() -> None:
