@@ -84,51 +84,60 @@ def _component(
     weights = machine.weights[arcs]
     np.logaddexp.at(known, np.append(np.arange(len(part)), at[~inside]),
                     np.append(ends[part], weights[~inside] + sums[target[~inside]]))  # fmt: skip
-    own = at[inside], to, weights[inside]
-    if (found := _solved(known, own, np.zeros(len(part)), _SPREAD)) is None:
-        # Sums of short paths have the order of magnitude of the result, so with them as scales nothing is lost.
-        found = _solved(known, own, _short_sums(known, own), np.inf)
+    found = solved(known, (at[inside], to, weights[inside]))
     if found is None:
         raise _diverging(machine, part, arcs[inside], ways)
     return found
 
 
-def _solved(known: Floats, arcs: tuple[Ints, Ints, Floats], scale: Floats, spread: float) -> Floats | None:
-    """The solution, computed in multiples of e^scale; None if it diverges, if numbers overflow, or if some is smaller
-    than another by a factor of ``spread``, since the errors of all are relative to the largest one.
+def solved(known: Floats, arcs: tuple[Ints, Ints, Floats]) -> Floats | None:
+    """The logs x of the least solution of e^x(at) = e^known(at) + Σ e^weight e^x(to) for arcs (at, to, weight), sorted
+    by the first; None if it diverges.
     """
     at, to, weights = arcs
+    found = _in_multiples(known, arcs, np.zeros(len(known)), _SPREAD)
+    if found is not None:
+        return found
+    # Sums of short paths have the order of magnitude of the result, so with them as scales nothing is lost.
+    places, begins = np.unique(at, return_index=True)
+    scale = known
+    for _ in known:
+        before, scale = scale, known.copy()
+        onward = np.logaddexp.reduceat(weights + before[to], begins)
+        scale[places] = np.logaddexp(known[places], onward)
+        if not (scale > before + 1).any():
+            break
+    return _in_multiples(known, arcs, scale, np.inf)
+
+
+def _in_multiples(
+    known: Floats, arcs: tuple[Ints, Ints, Floats], scale: Floats, spread: float
+) -> Floats | None:
+    """The solution in multiples of e^scale, 0 where that is 0. None if it diverges, if numbers overflow, or if some is
+    smaller than another by a factor of ``spread``, since the errors of all are relative to the largest one.
+    """
+    some = scale > -np.inf
+    if not some.any():
+        return scale
+    scale = np.where(some, scale, 0.0)
+    at, to, weights = arcs
+    both = some[at] & some[to]
+    at, to, weights = at[both], to[both], weights[both]
     matrix = np.zeros((len(known), len(known)))
     with np.errstate(over="ignore"):
         np.add.at(matrix, (at, to), np.exp(weights + scale[to] - scale[at]))
     most = float((known - scale).max())
-    if most == -np.inf:
-        return known
-    right = np.exp(known - scale - most)
+    right = np.exp(known - scale - most) if most > -np.inf else np.zeros(len(known))
     try:
         found = np.linalg.solve(np.eye(len(known)) - matrix, np.stack([right, np.ones(len(known))], 1))
     except np.linalg.LinAlgError:
         return None
-    if not (np.isfinite(found).all() and (found > 0).all() and found[:, 1].max() < _LARGEST):
+    sums, lengths = found.T
+    if not (np.isfinite(found).all() and (lengths > 0).all() and lengths.max() < _LARGEST):
         return None
-    if found[:, 0].max() > spread * found[:, 0].min():
+    if not sums[some].min() > 0 or sums[some].max() > spread * sums[some].min():
         return None
-    return np.asarray(np.log(found[:, 0]) + most + scale)
-
-
-def _short_sums(known: Floats, arcs: tuple[Ints, Ints, Floats]) -> Floats:
-    """The log-sum of the paths of each state that have at most as many arcs as there are states.
-
-    Fewer arcs where more make no difference of a factor e.
-    """
-    at, to, weights = arcs  # by state, each of which has an arc
-    begins = np.searchsorted(at, np.arange(len(known)))
-    found = known
-    for _ in known:
-        before, found = found, np.logaddexp(known, np.logaddexp.reduceat(weights + found[to], begins))
-        if not (found > before + 1).any():
-            break
-    return found
+    return np.where(some, np.log(np.where(some, sums, 1.0)) + most + scale, -np.inf)
 
 
 def _diverging(machine: Machine, part: Ints, arcs: Ints, ways: tuple[Ints, Ints]) -> DivergingSumError:

@@ -6,7 +6,8 @@ h that emits the next token, the expected weight u(q, h) of the rest of the text
     u(q, h) = B[h, end] · final(q) + Σ over tokens t of B[h, t] · w(q, t) · (A u(q·t))(h)
 
 where B are the emissions, A the transitions, and w the weights of the language, 1 if it has none. Each strongly
-connected component is solved as one linear system, in reverse topological order, exact up to rounding.
+connected component is solved as one linear system, in reverse topological order, exact up to rounding. Solutions are
+stored with the maximum one for each state and the logarithm of its scale, so long texts do not underflow.
 
 Scores are log e(x·t) - log e(x), where e(x) is the expected weight of a text that starts with x, times that of x. This
 is the factor by which P-GCD multiplies a model's probabilities (docs/decoding/probabilistic.md). The scores work with
@@ -15,7 +16,7 @@ e^``FLOOR`` of the largest factor, so only the language forbids tokens. Special 
 allows them.
 
 Cost: a run of all tokens from each state; n³ H³ operations and n² H² numbers for n states on common cycles, bounded by
-the budget. A row of scores takes V · H operations.
+the budget. A row of scores takes (V + states) · H operations.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.rules.graph import components
 from tokenfst.automata.weights.language import WeightedLanguage
+from tokenfst.automata.weights.machine import Floats
+from tokenfst.automata.weights.sums import solved
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked
 from tokenfst.common.plurals import counted
 from tokenfst.decoding.device.kernels.scores import plain as plain_scores
 from tokenfst.decoding.device.tables.weights import pack_weights
 from tokenfst.decoding.particles.hmm import Hmm
-from tokenfst.decoding.particles.hmm_product import FLOOR
+from tokenfst.decoding.particles.hmm_product import FLOOR, check_vocabulary
 from tokenfst.decoding.scores.matcher import ScoreMatcher, ScoreSource
 from tokenfst.decoding.scores.rows import ScoreRow
 from tokenfst.errors import (
@@ -44,7 +47,6 @@ from tokenfst.errors import (
     EmptyLanguageError,
     HmmError,
     MissingDependencyError,
-    VocabularyMismatchError,
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -53,7 +55,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError('hidden Markov models need torch: pip install "tokenfst[torch]"') from error
 
-_LARGEST = 1e13
 _WHERE = "the look-ahead of a hidden Markov model"
 
 
@@ -86,11 +87,7 @@ class HmmLookAhead(ScoreSource):
         *,
         budget: Budget | None = None,
     ) -> None:
-        if hmm.vocab_size != len(vocabulary):
-            raise VocabularyMismatchError(
-                f"the hidden Markov model is over {counted(hmm.vocab_size, 'token')}, the vocabulary has "
-                f"{len(vocabulary):,}"
-            )
+        check_vocabulary(hmm, len(vocabulary), vocabulary.fingerprint)
         if not isinstance(language, WeightedLanguage):
             language = WeightedLanguage.of(language, budget)
         self.hmm, self.language, self.vocabulary = hmm, language, vocabulary
@@ -103,13 +100,17 @@ class HmmLookAhead(ScoreSource):
         """For each state the targets of all tokens, 0 if there is none, and their scores."""
         self._reach(first)
         self._ahead = torch.zeros((len(self._tables.finals), hmm.hidden_size), dtype=torch.float64)
-        """The expected weight of the rest, by state and hidden state."""
+        """The expected weight of the rest, by state and the hidden state that emits the next token."""
+        self._onward = self._ahead.clone()
+        """The same by the hidden state before that one."""
+        self._scale = torch.full((len(self._ahead),), -torch.inf, dtype=torch.float64)
+        """The logs of the scales of both; -inf where nothing is expected."""
         self._solve()
         belief = hmm.initial.double().cpu()
-        total = float(belief @ self._ahead[first])
-        if total == 0:
+        expected = self._expected(first, belief)
+        if expected == -math.inf:
             raise EmptyLanguageError(f"{hmm!r} gives no text of {language!r} a probability")
-        self.start = Place(first, belief, math.log(total))
+        self.start = Place(first, belief, expected)
         """The start of walks."""
 
     def __repr__(self) -> str:
@@ -133,14 +134,12 @@ class HmmLookAhead(ScoreSource):
         """The scores of all tokens at a node, recomputed each time because nodes contain beliefs."""
         reached, scores = self._steps[node.state]
         weighted = node.belief * self._emitted  # (V, H)
-        alone = weighted.sum(1)
-        ahead = self._ahead @ self._passed.T  # (states, H)
-        joint = (weighted * ahead[reached]).sum(1)
-        joint[self._ends] = alone[self._ends]
+        alone, joint = weighted.sum(1), (weighted * self._onward[reached]).sum(1)
         unseen = alone <= 0
-        after = ahead @ node.belief
-        joint = torch.where(unseen, torch.where(self._is_end, 1.0, after[reached]), joint)
-        found = scores.double() + (joint / torch.where(unseen, 1.0, alone)).log() - node.expected
+        joint = torch.where(unseen, (self._onward @ node.belief)[reached], joint)
+        after = (joint / torch.where(unseen, 1.0, alone)).log() + self._scale[reached]
+        after[self._ends] = 0.0
+        found = scores.double() + after - node.expected
         allowed = scores > -torch.inf
         found = torch.where(allowed, found, -torch.inf)
         least = float(found.max()) + FLOOR
@@ -160,9 +159,9 @@ class HmmLookAhead(ScoreSource):
         seen = node.belief * self._emitted[token]
         total = float(seen.sum())
         belief = (seen / total if total > 0 else node.belief) @ self._passed
-        ahead = float(belief @ self._ahead[state])
-        # The expected weight if the model expects nothing: the least one in a row.
-        expected = math.log(ahead) if ahead > 0 else node.expected - own + FLOOR
+        expected = self._expected(state, belief)
+        if expected == -math.inf:  # the least score in a row
+            expected = node.expected - own + FLOOR
         return Place(state, belief, expected), own + expected - node.expected
 
     def end_score(self, node: Place) -> float:
@@ -171,11 +170,9 @@ class HmmLookAhead(ScoreSource):
 
     # --- the equations ----------------------------------------------------------------------------------
 
-    @property
-    def _is_end(self) -> torch.Tensor:
-        found = torch.zeros(len(self.vocabulary), dtype=torch.bool)
-        found[self._ends] = True
-        return found
+    def _expected(self, state: int, belief: torch.Tensor) -> float:
+        """The log of the expected weight of the rest."""
+        return float((belief @ self._ahead[state]).log() + self._scale[state])
 
     def _reach(self, first: int) -> None:
         """Run all tokens from each reachable state."""
@@ -201,41 +198,49 @@ class HmmLookAhead(ScoreSource):
             state: [each for each in torch.unique(reached).tolist() if each > 1]
             for state, (reached, _) in self._steps.items()
         }
-        finals = self._tables.finals.double().exp()
-        ending = self._emitted[self._ends].sum(0)
+        finals = self._tables.finals.double()
+        ending, passed = self._emitted[self._ends].sum(0).log(), self._passed.log().numpy()
         for part in components(graph):
             size, place = len(part) * hidden, {state: number for number, state in enumerate(part)}
-            if 4 * 8 * size**2 > self._deadline.budget.bytes:
+            cyclic = len(part) > 1 or part[0] in graph[part[0]]
+            if cyclic and 4 * 8 * size**2 > self._deadline.budget.bytes:
                 raise BudgetExceeded("bytes", self._deadline.budget.bytes, _WHERE)
-            matrix = torch.zeros((size, size), dtype=torch.float64)
-            right = torch.zeros(size, dtype=torch.float64)
-            for state in part:
+            known = torch.full((len(part), hidden), -torch.inf, dtype=torch.float64)
+            table = np.full((len(part), hidden) * 2 if cyclic else (0,), -np.inf)
+            for at, state in enumerate(part):
                 self._deadline.check()
                 reached, scores = self._steps[state]
-                weights = scores.double().exp()
-                rows = slice(place[state] * hidden, (place[state] + 1) * hidden)
-                right[rows] = ending * finals[state]
+                known[at] = ending + finals[state]
                 for target in graph[state]:
-                    here = reached == target
-                    mass = (self._emitted[here] * weights[here, None]).sum(0)
+                    mass = self._mass(reached == target, scores)
                     if target in place:
-                        columns = slice(place[target] * hidden, (place[target] + 1) * hidden)
-                        matrix[rows, columns] += mass[:, None] * self._passed
+                        table[at, :, place[target]] = mass.numpy()[:, None] + passed
                     else:
-                        right[rows] += mass * (self._passed @ self._ahead[target])
-            self._ahead[part] = _solved(matrix, right).reshape(len(part), hidden)
+                        after = mass + self._onward[target].log() + self._scale[target]
+                        known[at] = torch.logaddexp(known[at], after)
+            found = _solved(known.numpy().ravel(), table.reshape(size, size)) if cyclic else known.numpy()
+            self._keep(part, torch.from_numpy(found.reshape(len(part), hidden)))
+
+    def _mass(self, tokens: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """(H,): the log of the weights of these tokens, each multiplied by its probability."""
+        own = scores[tokens].double()
+        most = own.max()
+        return (self._emitted[tokens] * (own - most).exp()[:, None]).sum(0).log() + most
+
+    def _keep(self, states: list[int], logs: torch.Tensor) -> None:
+        scale = logs.max(1).values
+        self._scale[states] = scale
+        self._ahead[states] = (logs - scale.nan_to_num(neginf=0.0)[:, None]).exp()
+        self._onward[states] = self._ahead[states] @ self._passed.T
 
 
-def _solved(matrix: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """The least non-negative solution of x = M x + r. Raises HmmError if it is infinite."""
-    ones = np.ones(len(right))
-    try:
-        found = np.linalg.solve(np.eye(len(right)) - matrix.numpy(), np.stack([right.numpy(), ones], 1))
-    except np.linalg.LinAlgError:
-        found = np.full((len(right), 2), -1.0)
-    if not (np.isfinite(found).all() and (found[:, 1] > 0).all() and found[:, 1].max() < _LARGEST):
+def _solved(known: Floats, table: Floats) -> Floats:
+    """The logs x of the least solution of e^x = e^known + e^table e^x. Raises HmmError if it is infinite."""
+    at, to = np.nonzero(table > -np.inf)
+    found = solved(known, (at, to, table[at, to]))
+    if found is None:
         raise HmmError(
             "the expected weight of what follows is infinite: on a cycle of the language the model never ends, and the "
             "weights do not fall. Scale the weights down, or let the model end"
         )
-    return torch.from_numpy(np.maximum(found[:, 0], 0.0))
+    return found

@@ -96,9 +96,9 @@ class HmmProduct:
         budget: Budget | None = None,
     ) -> None:
         if isinstance(automaton, TokenEdges):
-            _check_vocabulary(hmm, automaton.num_tokens, None)
+            check_vocabulary(hmm, automaton.num_tokens, None)
         else:
-            _check_vocabulary(hmm, len(automaton.vocabulary), automaton.vocabulary.fingerprint)
+            check_vocabulary(hmm, len(automaton.vocabulary), automaton.vocabulary.fingerprint)
         self.hmm, self.automaton = hmm, automaton
         self.horizon = horizon = Horizon(automaton, max_new_tokens, length, end_tokens)
         self._edges = edges = horizon.edges
@@ -299,7 +299,8 @@ class HmmProduct:
         return self._gathered[state]
 
 
-def _check_vocabulary(hmm: Hmm, size: int, fingerprint: str | None) -> None:
+def check_vocabulary(hmm: Hmm, size: int, fingerprint: str | None) -> None:
+    """Raise ``VocabularyMismatchError`` unless the model is over the tokens of this vocabulary, as far as is known."""
     known = fingerprint is not None and hmm.vocabulary is not None
     if hmm.vocab_size != size or (known and hmm.vocabulary != fingerprint):
         raise VocabularyMismatchError(

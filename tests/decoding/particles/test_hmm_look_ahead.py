@@ -104,6 +104,28 @@ def test_the_product_with_a_long_horizon(seed: int) -> None:
         state = product.next_states(state, torch.tensor([token]))
 
 
+def test_long_texts_do_not_underflow() -> None:
+    uniform = Hmm.random(2, len(PIECES), sharpness=0.0)
+    finite = HmmLookAhead(uniform, regex("a{900}"), VOCABULARY)
+    assert finite.log_expected == pytest.approx(-901 * math.log(4))
+    light = WeightedLanguage.of(regex("a")).scaled(-800)
+    assert HmmLookAhead(uniform, light, VOCABULARY).log_expected == pytest.approx(-800 - 2 * math.log(4))
+    rounds = HmmLookAhead(uniform, regex("b(a{900}b)*"), VOCABULARY).matcher()
+    assert rounds.accept_tokens([1, 0])
+    assert rounds.scores()[0] == pytest.approx(math.log(4))
+    assert rounds.accept_tokens([0] * 899) and rounds.scores()[1] == pytest.approx(math.log(4))
+    assert rounds.accept_tokens([1]) and rounds.is_accepting()
+
+
+def test_hidden_states_that_cannot_end_expect_nothing() -> None:
+    """State 1 writes b for ever, so texts on the cycle end with the probability of state 0 alone."""
+    passes = torch.tensor([[0.5, 0.5], [0.0, 1.0]], dtype=torch.float64)
+    emission = torch.tensor([[0.5, 0.0, 0.0, 0.5], [0.0, 0.5, 0.5, 0.0]], dtype=torch.float64)
+    hmm = Hmm(torch.tensor([1.0, 0.0], dtype=torch.float64), passes, emission)
+    found = HmmLookAhead(hmm, regex("(a|b)*"), VOCABULARY)
+    assert found.log_expected == pytest.approx(math.log(0.5 / 0.75))  # 1/2 + 1/2 1/2 1/2 + ...
+
+
 def test_nothing_is_forbidden_but_by_the_language() -> None:
     emission = torch.tensor([[0.5, 0.0, 0.0, 0.5]], dtype=torch.float64)
     one = torch.ones((1, 1), dtype=torch.float64)
@@ -123,6 +145,9 @@ def test_what_is_refused() -> None:
     hmm = model(0)
     with pytest.raises(VocabularyMismatchError):
         HmmLookAhead(hmm, regex("a"), Vocabulary([b"a", b""], 1))
+    with pytest.raises(VocabularyMismatchError, match="another"):
+        of_another = Hmm(hmm.initial, hmm.transition, hmm.emission, "another")
+        HmmLookAhead(of_another, regex("a"), VOCABULARY)
     with pytest.raises(EmptyLanguageError):
         HmmLookAhead(hmm, regex("a") & regex("b"), VOCABULARY)
     with pytest.raises(EmptyLanguageError, match="no text"):
@@ -132,8 +157,10 @@ def test_what_is_refused() -> None:
     with pytest.raises(ConstraintError, match="determinize"):
         one = WeightedLanguage.alternatives({"a": 1.0})
         HmmLookAhead(hmm, one | one, VOCABULARY)
-    with pytest.raises(HmmError, match="infinite"):
+    with pytest.raises(EmptyLanguageError, match="no text"):
         endless = Hmm(torch.ones(1), torch.ones(1, 1), torch.tensor([[0.5, 0.5, 0, 0.0]]))
         HmmLookAhead(endless, regex("(a|b)*"), VOCABULARY)
+    with pytest.raises(HmmError, match="infinite"):
+        HmmLookAhead(hmm, WeightedLanguage.alternatives({"a": 50.0, "b": 1.0}).star(), VOCABULARY)
     with pytest.raises(BudgetExceeded):
         HmmLookAhead(hmm, regex("((a|b){8})*"), VOCABULARY, budget=Budget(bytes=300))
