@@ -129,7 +129,7 @@ def hierarchy(
     deadline = Deadline(budget or Budget(), "a hierarchy")
     paths = _paths(tree, separator, leaf_only, deadline)
     lexicon = _lexicon(paths, deadline)
-    source = f"hierarchy of {len(lexicon):,} paths"
+    source = f"hierarchy of {counted(len(lexicon), 'path')}"
     return Language(_after_space(expression.words(lexicon), leading_space), source, budget)
 
 
@@ -176,6 +176,7 @@ def _paths(tree: Tree, separator: str, leaf_only: bool, deadline: Deadline) -> l
             raise BudgetExceeded(resource, limit, "a hierarchy (does a part of it hold itself?)")
         if below is not None and not isinstance(below, Sequence | Mapping):
             below = list(below) if isinstance(below, Iterable) else below
+        below = None if _names_nothing(below) else below
         if not (leaf_only and below):
             found.append(path)
         if below:
@@ -202,6 +203,13 @@ def _level(parent: str, tree: Tree, separator: str) -> Iterator[tuple[str, str, 
                 raise LabelError(path, f"{path!r} occurs twice in the hierarchy")
             names.add(name)
             yield path, name, below
+
+
+def _names_nothing(tree: Tree) -> bool:
+    """Whether a tree is empty: it is nothing, or a sequence of empty mappings."""
+    if not isinstance(tree, Sequence) or isinstance(tree, str):
+        return not tree
+    return all(isinstance(part, Mapping) and not part for part in tree)
 
 
 def _parts(parent: str, tree: Tree) -> Iterable[object]:

@@ -17,6 +17,7 @@ from tokenfst.automata.expressions.expression import EMPTY
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.operands import widest
 from tokenfst.common.arguments import checked
+from tokenfst.common.plurals import counted
 from tokenfst.errors import ConstraintError
 
 
@@ -44,6 +45,10 @@ def unordered(
     between = _language(separator)
     if low < 0 or (high is not None and high < low):
         raise ConstraintError(f"the number of members cannot be from {low} to {high}")
+    if (other is None and low > len(members)) or (high is not None and high < len(required)):
+        listed = f"{counted(len(required), 'required member')}, {len(optional):,} optional"
+        wanted = f"{low} or more" if high is None else f"{low} to {high}"
+        raise ConstraintError(f"no text has {wanted} members: there are {listed}, and no other")
     for each in members:
         if each.accepts(b""):
             raise ConstraintError(f"the member {each!r} has the empty word: leave it out of the member")

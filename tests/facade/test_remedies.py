@@ -88,6 +88,13 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "name without a kind": (lambda: tokenfst.load_vocabulary("gpt2"), "'hf:gpt2'"),
     "one tool": (lambda: tokenfst.tools(print, format="hermes"), "put it in a list"),
     "one tool of a dict": (lambda: tokenfst.tools({"type": "function"}, format="hermes"), "put it in a list"),
+    "one text as several": (
+        lambda: tokenfst.unordered("ab"),
+        "^unordered: optional .*put one text in a list",
+    ),
+    "one constraint as several": (lambda: tokenfst.unordered(AB), "put it in a list"),
+    "letters as symbols": (lambda: tokenfst.ltlf("F a").accepts("a"), r"list\(\.\.\.\)"),
+    "letters as items": (lambda: tokenfst.delimited_subsequence_of("ab", ","), "not 'ab'"),
     "hole of a list": (lambda: tokenfst.template("{a}", a=["x", "y"]), r"\{a\}.*tokenfst\.choices"),
     "versions of a schema": (lambda: tokenfst.schema_changes({}, {}), r"tokenfst\.json_schema"),
     "tuple in a schema": (lambda: json_schema({"enum": ("a", "b")}), "^#/enum: .*write a list, not a tuple"),

@@ -246,8 +246,8 @@ def _container(kind: object, parts: tuple[object, ...], scope: Scope) -> Expecte
 
     texts, numbers = _PLAIN[str] in inner, any("integers" in _plural(each.words) for each in inner)
 
-    def is_one(value: Any) -> bool:
-        return fits(value) and (texts or not isinstance(value, str))
+    def is_one(value: Any) -> bool:  # a text is one text, not a sequence of its letters
+        return fits(value) and not isinstance(value, (str, bytes, bytearray) if texts else str)
 
     plain = frozenset(
         {kind for each in inner for kind in each.exact} | ({int} if _PLAIN[int] in inner else set())

@@ -215,6 +215,16 @@ ROWS = (
         "put it in a list",
     ),
     Row(
+        r"\b(sequence|iterable|collection|list) of .*\btexts\b",
+        lambda value: _is_text(value) or _is_bytes(value),
+        "put one text in a list; list(...) makes a list of the characters of a text",
+    ),
+    Row(
+        r"\b(sequence|iterable|collection|list) of ",
+        lambda value: getattr(value, "never_a_list", False),
+        "put it in a list",
+    ),
+    Row(
         r"^a list of (prompts|functions)$",
         lambda value: hasattr(value, "__iter__"),
         "list(...) makes one from it",

@@ -194,6 +194,11 @@ def test_hierarchies() -> None:
     assert verify_labels(several, selections(leaves, "; ", 1, 2))
 
 
+def test_a_name_above_nothing_is_a_leaf() -> None:
+    tree = {"a": [{}], "b": [], "c": ({} for _ in range(2)), "d": [{"x": {}}, {}], "e": None}
+    assert hierarchy_labels(tree, "/", leaf_only=True) == ["a", "b", "c", "d/x", "e"]  # type: ignore[arg-type]
+
+
 def test_a_deep_and_a_cyclic_hierarchy() -> None:
     deep: dict[str, object] = {"leaf": None}
     for _ in range(5000):

@@ -135,6 +135,9 @@ def test_the_public_function_checks_its_arguments() -> None:
         unordered([regex("a*")])
     with pytest.raises(ConstraintError, match="number of members"):
         unordered(["a"], low=2, high=1)
+    for bounds in ({"low": 3}, {"high": 0}):
+        with pytest.raises(ConstraintError, match="1 required member, 1 optional"):
+            unordered(["a"], required=["b"], **bounds)
 
 
 def test_members_are_read_and_spelled_like_other_expressions() -> None:
