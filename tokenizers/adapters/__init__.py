@@ -6,9 +6,9 @@ returns a ``Vocabulary``, and name it in ``sources``.
 Invariant: the tokens' bytes are the library's, or the adapter raises an error. Cost: linear in the bytes of all
 tokens.
 
-Read in this order: ``sources`` (vocabularies by name), ``decoder_chain``, ``normalized_tokens`` and ``huggingface``,
-then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``, ``token_file``, ``pack`` (files that load
-quickly).
+Read in this order: ``sources`` (vocabularies by name), ``decoder_chain``, ``normalized_tokens``,
+``huggingface_encoding`` and ``huggingface``, then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``,
+``token_file``, ``pack`` (files that load quickly).
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tokenfst.errors import UnknownTokenizerError
+from tokenfst.tokenizers.vocabulary.encoding import byte_level_alphabet
 
 _FALLBACK = re.compile(rb"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
 """The strings that Rust's ``u8::from_str_radix`` accepts between ``<0x`` and ``>``."""
@@ -45,13 +46,6 @@ _CLEANUP = [
     (b" 've", b"'ve"),
     (b" 're", b"'re"),
 ]
-
-
-def byte_level_alphabet() -> dict[str, int]:
-    """The characters of GPT-2's byte-level BPE, with the bytes that they stand for."""
-    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(256) if byte not in set(shown)]
-    return {chr(byte): byte for byte in shown} | {chr(256 + k): byte for k, byte in enumerate(hidden)}
 
 
 def decoded_forms(tokens: Sequence[str], decoder: dict[str, Any] | None) -> tuple[list[bytes], list[bytes]]:

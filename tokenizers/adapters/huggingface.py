@@ -16,6 +16,8 @@ Normalized added tokens. The text that ``decode`` writes for an added token with
 release of ``tokenizers`` (``normalized_tokens``): for a tokenizer object it is measured; in a file, such a token is
 rejected if it makes a difference. A token marked special emits nothing, whatever its library writes for it.
 
+How a text is encoded is known for byte-pair encodings of bytes with one split pattern (``huggingface_encoding``).
+
 A slow (pure Python) transformers tokenizer has no such specification and is rejected.
 """
 
@@ -30,6 +32,7 @@ from typing import Any
 
 from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.adapters.decoder_chain import decoded_forms
+from tokenfst.tokenizers.adapters.huggingface_encoding import byte_pair_encoding
 from tokenfst.tokenizers.adapters.normalized_tokens import is_unchanged
 from tokenfst.tokenizers.adapters.token_file import read_json_object
 from tokenfst.tokenizers.vocabulary.tables import MAX_TOKEN_ID, pad_tokens
@@ -104,7 +107,12 @@ def from_specification(
         eos.append(by_content[item] if isinstance(item, str) else item)
     special = {content: by_content[content] for content in marked if content in by_content}
     return Vocabulary(
-        pad_tokens(later, size), eos, special, initial_tokens=pad_tokens(first, size), name=name
+        pad_tokens(later, size),
+        eos,
+        special,
+        initial_tokens=pad_tokens(first, size),
+        split_pattern=byte_pair_encoding(document),
+        name=name,
     )
 
 

@@ -74,7 +74,13 @@ def is_pack(path: Path) -> bool:
 
 
 def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:
-    """The bytes of a ``pack:`` file. Without ``tries`` it is smaller, and readers build the tries."""
+    """The bytes of a ``pack:`` file. Without ``tries`` it is smaller, and readers build the tries.
+
+    A pack has no merges. The split pattern is left out if the merges that ``vocabulary`` lists are not those by ids.
+    """
+    # Here, because reading packs must be quick.
+    from tokenfst.tokenizers.segmentation.tokenizer import split_pattern_by_ids
+
     kinds = (False, True)[: 1 + (vocabulary.initial_tokens is not None)]
     tables: list[bytes] = []
     if tries and sys.byteorder == "little":  # the byte order of the core's memory
@@ -86,7 +92,7 @@ def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:
         "name": vocabulary.name,
         "size": len(vocabulary),
         "special_tokens": dict(vocabulary.special_tokens),
-        "split_pattern": vocabulary.split_pattern,
+        "split_pattern": split_pattern_by_ids(vocabulary),
         "start_absorbs": vocabulary.start_absorbs,
         "symbols": None if vocabulary.symbols is None else list(vocabulary.symbols),
         "tries": [len(each) for each in tables],

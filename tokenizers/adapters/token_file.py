@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenfst.errors import VocabularyError
+from tokenfst.tokenizers.segmentation.tokenizer import split_pattern_by_ids
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -98,8 +99,9 @@ def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
         document["start_absorbs"] = vocabulary.start_absorbs
     if vocabulary.symbols is not None:
         document["symbols"] = list(vocabulary.symbols)
-    if vocabulary.split_pattern is not None:
-        document["split_pattern"] = vocabulary.split_pattern
+    pattern = split_pattern_by_ids(vocabulary)
+    if pattern is not None:
+        document["split_pattern"] = pattern
     write_whole(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
 
 

@@ -1,7 +1,8 @@
 """``BytePairs``: the tokens that may be adjacent in byte-pair encoding.
 
 Byte-pair encoding repeatedly merges the two adjacent parts whose merge has the lowest rank, the leftmost first. Here a
-token's id is its rank, and any two parts whose bytes are a token can be merged (tiktoken's form). The encoding of a
+token's id is its rank, and any two parts whose bytes are a token can be merged (tiktoken's form); a vocabulary that
+lists its merges is accepted if they amount to the same (``_check_listed``). The encoding of a
 token's own bytes is a tree: the token, its two parts, their parts, down to single bytes.
 
 The fundamental result: a sequence of tokens is the encoding of its text if and only if this holds for each token alone
@@ -32,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.errors import TokenizationError
+from tokenfst.tokenizers.vocabulary.encoding import byte_level_alphabet
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Bits = npt.NDArray[np.uint8]
@@ -61,6 +63,8 @@ class BytePairs:
             )
         self._size = len(tokens)
         self.parts = _split_all(tokens, rank)
+        if vocabulary.encoding is not None and vocabulary.encoding.merges is not None:
+            _check_listed(vocabulary.encoding.merges, self.parts, tokens)
         self._after = _Forest(self.parts, 0)
         self._before = _Forest(self.parts, 1)
 
@@ -161,6 +165,42 @@ def _split_all(tokens: tuple[bytes, ...], rank: dict[bytes, int]) -> npt.NDArray
                     "ranks of a byte-pair encoding, or it never emits this token"
                 )
     return np.stack([np.array(left, np.int64), np.array(right, np.int64)], axis=1)
+
+
+def _check_listed(merges: str, parts: npt.NDArray[np.int64], tokens: tuple[bytes, ...]) -> None:
+    """Raise TokenizationError unless the listed merges encode every text as merges by ids do.
+
+    They do if each listed merge makes a token, and each token's own merge is listed, in the order of ids. For suppose
+    that two adjacent parts can be merged by ids. They were made within their own text, so encoding that text alone
+    makes them too, and then its token of them: they are the token's own two parts. So at each time the same parts can
+    be merged in both ways, and in the same order.
+    """
+    characters = {byte: character for character, byte in byte_level_alphabet().items()}
+    spelled = {
+        data.decode("latin-1").translate(characters): token for token, data in enumerate(tokens) if data
+    }
+    rank: dict[tuple[int, int], int] = {}
+    for number, line in enumerate(merges.split("\n") if merges else ()):
+        first, _, second = line.partition(" ")
+        pair = spelled.get(first, -1), spelled.get(second, -1)
+        if min(pair) < 0 or first + second not in spelled or pair in rank:
+            raise TokenizationError(
+                f"merge {number} of the tokenizer, {line[:80]!r}, is listed twice, or its parts or its result are "
+                "special tokens or no tokens: what it encodes is not known"
+            )
+        rank[pair] = number
+    last, before = -1, -1
+    for token, pair in enumerate(map(tuple, parts.tolist())):
+        if pair[0] < 0:
+            continue
+        number = rank.get(pair, -1)
+        if number < 0 or number < last:
+            raise TokenizationError(
+                "the ids of the tokenizer are not in the order of its merges: "
+                f"token {token}, {tokens[token]!r}, is made "
+                + ("by none of them" if number < 0 else f"before token {before}, {tokens[before]!r}")
+            )
+        last, before = number, token
 
 
 def _crossed(

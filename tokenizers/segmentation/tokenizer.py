@@ -23,6 +23,7 @@ from tokenfst.errors import TokenizationError
 from tokenfst.tokenizers.segmentation.byte_pairs import BytePairs
 from tokenfst.tokenizers.segmentation.cuts import DEAD, Segmentation
 from tokenfst.tokenizers.segmentation.split_pattern import split_pattern
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _KEPT = 4096
@@ -114,13 +115,31 @@ def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> B
     pattern = vocabulary.split_pattern if pattern is None else pattern
     if pattern is None or vocabulary.initial_tokens is not None:
         raise TokenizationError(
-            f"how the tokenizer of {vocabulary!r} cuts texts is not known: canonical tokenization needs a byte-pair "
-            "encoding whose ids are in the order of their ranks, read from a Tekken file or a tiktoken encoding, or "
-            "made with Vocabulary(..., split_pattern=...)"
+            f"how the tokenizer of {vocabulary!r} makes tokens of a text is not known: this needs a byte-pair encoding "
+            "of bytes whose ids are in the order of their ranks: a Tekken file, a tiktoken encoding, a Hugging Face "
+            "tokenizer with a ByteLevel decoder, at most one Split, no normalizer and only special added tokens, or "
+            "Vocabulary(..., split_pattern=...)"
         )
-    return _known_tokenizer(vocabulary, pattern)
+    return _known_tokenizer(vocabulary, pattern, vocabulary.encoding)
+
+
+def split_pattern_by_ids(vocabulary: Vocabulary) -> str | None:
+    """The split pattern for a file that does not list merges: the vocabulary's own if its merges amount to those by
+    ids, else ``None``.
+
+    As costly as a ``BytePairTokenizer``, if the vocabulary lists merges.
+    """
+    if vocabulary.encoding is not None and vocabulary.encoding.merges is not None:
+        try:
+            BytePairs(vocabulary)
+        except TokenizationError:
+            return None
+    return vocabulary.split_pattern
 
 
 @lru_cache(maxsize=4)
-def _known_tokenizer(vocabulary: Vocabulary, pattern: str) -> BytePairTokenizer:
+def _known_tokenizer(
+    vocabulary: Vocabulary, pattern: str, encoding: BytePairEncoding | None
+) -> BytePairTokenizer:
+    """``encoding``: the vocabulary's, since equal vocabularies may have different ones."""
     return BytePairTokenizer(vocabulary, pattern)

@@ -35,6 +35,7 @@ from tokenfst.common.plurals import counted
 from tokenfst.common.token_ids import token_id as read_token_id
 from tokenfst.errors import UnknownSymbolError, VocabularyError
 from tokenfst.tokenizers.vocabulary.doors import DOORS
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 from tokenfst.tokenizers.vocabulary.tables import byte_strings, lengths, token_ids
 from tokenfst.tokenizers.vocabulary.token_index import TokenIndex
 
@@ -54,8 +55,9 @@ class Vocabulary:
     ``start_absorbs``: the effect of a token with an empty initial form at the start of a text. False: the text has
     started, and the next token takes its form from ``tokens``. True: the text is still at its start. ``symbols``: the
     symbols that tokens stand for, if they are not text (see ``of_symbols``). ``split_pattern``: for a byte-pair
-    encoding whose ids are in the order of their ranks, the pattern that splits texts into pieces (``None``: not such a
-    tokenizer, or not known). ``name``: for display. The last two are not part of the value.
+    encoding whose ids are in the order of their ranks, the pattern that splits texts into pieces, or a
+    ``BytePairEncoding``, which has merges too (``None``: not such a tokenizer, or not known). ``name``: for display.
+    The last two are not part of the value.
 
     Raises ``VocabularyError``. Time and memory are linear in the bytes of all tokens.
     """
@@ -70,7 +72,7 @@ class Vocabulary:
         initial_tokens: Sequence[bytes] | None = None,
         start_absorbs: bool = False,
         symbols: Sequence[str | None] | None = None,
-        split_pattern: str | None = None,
+        split_pattern: str | BytePairEncoding | None = None,
         name: str = "",
     ) -> None:
         table = byte_strings(tokens, "tokens")
@@ -103,7 +105,7 @@ class Vocabulary:
         self._special = frozenset(empty.tolist())
         self._absorbs = bool(start_absorbs) and self._initial is not None
         self._symbols = None if symbols is None else self._checked_names(symbols)
-        self._split_pattern = split_pattern
+        self._encoding = BytePairEncoding(split_pattern) if isinstance(split_pattern, str) else split_pattern
         self._name = name
         self._tries: tuple[npt.NDArray[np.uint8], ...] = ()
 
@@ -151,7 +153,12 @@ class Vocabulary:
         The tokenizer is then a byte-pair encoding whose ids are in the order of their ranks. Not part of equality or of
         the fingerprint.
         """
-        return self._split_pattern
+        return None if self._encoding is None else self._encoding.split_pattern
+
+    @property
+    def encoding(self) -> BytePairEncoding | None:
+        """How the tokenizer makes tokens of a text, if known. Not part of equality or of the fingerprint."""
+        return self._encoding
 
     @property
     def name(self) -> str:
@@ -225,7 +232,7 @@ class Vocabulary:
             self._initial,
             self._absorbs,
             self._symbols,
-            self._split_pattern,
+            self._encoding,
             self._name,
         )
 
@@ -478,7 +485,7 @@ class Vocabulary:
         return made
 
 
-_received: WeakValueDictionary[tuple[str, str | None, str], Vocabulary] = WeakValueDictionary()
+_received: WeakValueDictionary[tuple[str, BytePairEncoding | None, str], Vocabulary] = WeakValueDictionary()
 """Unpickled vocabularies by content: several constraints with the same vocabulary share one object and one trie."""
 
 
@@ -489,7 +496,7 @@ def _unpickle(
     initial: Sequence[bytes] | None,
     absorbs: bool,
     symbols: Sequence[str | None] | None,
-    split_pattern: str | None,
+    encoding: BytePairEncoding | None,
     name: str,
 ) -> Vocabulary:
     made = Vocabulary(
@@ -499,7 +506,7 @@ def _unpickle(
         initial_tokens=initial,
         start_absorbs=absorbs,
         symbols=symbols,
-        split_pattern=split_pattern,
+        split_pattern=encoding,
         name=name,
     )
-    return _received.setdefault((made.fingerprint, split_pattern, name), made)
+    return _received.setdefault((made.fingerprint, encoding, name), made)

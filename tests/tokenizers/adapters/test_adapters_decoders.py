@@ -12,7 +12,8 @@ from tokenizers import decoders
 
 from reference.tokens.detokenize import slow_decode
 from tokenfst.errors import UnknownTokenizerError
-from tokenfst.tokenizers.adapters.decoder_chain import byte_level_alphabet, decoded_forms
+from tokenfst.tokenizers.adapters.decoder_chain import decoded_forms
+from tokenfst.tokenizers.vocabulary.encoding import byte_level_alphabet
 
 TOKENS = [
     *("a", "ab", "b", "▁", "▁a", "▁▁", "a▁b", "▁▁b", "##a", "##", "###b", ".", "é", "▁é"),

@@ -208,7 +208,7 @@ def _kind_of(names: Mapping[str, int]) -> VocabType:
     """How a tokenizer's own token names represent bytes. Decided by the names, as xgrammar does."""
     if sum(f"<0x{byte:02X}>" in names for byte in range(256)) >= 128:
         return VocabType.BYTE_FALLBACK
-    from tokenfst.tokenizers.adapters.decoder_chain import byte_level_alphabet
+    from tokenfst.tokenizers.vocabulary.encoding import byte_level_alphabet
 
     known = sum(letter in names for letter in byte_level_alphabet())
     return VocabType.BYTE_LEVEL if known >= 128 else VocabType.RAW
