@@ -31,6 +31,7 @@ from tokenfst.automata.grammars.network import Network, network
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.rules.graph import components
 from tokenfst.automata.weights.machine import Floats, Machine
+from tokenfst.automata.weights.sums import log_sum
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, DivergingGrammarError, DrawingError
 
@@ -41,21 +42,21 @@ _WHERE = "the mass of a grammar"
 
 
 def grammar_mass(grammar: Grammar, machine: Machine, budget: Budget, *, derivations: bool = False) -> float:
-    """The total weight of the grammar's texts in a machine without failures; with ``derivations``, of all its
-    derivations.
+    """The log of the total weight of the grammar's texts in a machine without failures; with ``derivations``, of all
+    its derivations. -inf also if the weights are too small for a float64.
 
     Raises ``ConstraintError`` for a grammar that is not one-way (unless ``derivations``), or that constrains tokens or
     strings that must differ; ``DivergingGrammarError``; ``BudgetExceeded``.
     """
     if grammar.is_empty() or machine.num_states == 0:
-        return 0.0
+        return -np.inf
     deadline = Deadline(budget, _WHERE)
     rules = _read(grammar, deadline)
     if not derivations:
         _OneWay(rules, grammar.start).check()
     sums = _Sums(rules, machine, deadline).solved(grammar.start)
-    ends = np.exp(machine.finals)
-    return float(np.exp(machine.initial) * (sums[machine.start] @ ends))
+    with np.errstate(divide="ignore"):
+        return machine.initial + log_sum(np.log(sums[machine.start]) + machine.finals)
 
 
 @dataclass(slots=True)

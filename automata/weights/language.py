@@ -35,7 +35,14 @@ from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ARC_TYPES
 from tokenfst.automata.weights import drawing_texts, sums
 from tokenfst.automata.weights.grammar_mass import grammar_mass
-from tokenfst.automata.weights.machine import Floats, Machine, is_deterministic, make, without_failures
+from tokenfst.automata.weights.machine import (
+    Floats,
+    Machine,
+    is_deterministic,
+    make,
+    of_texts,
+    without_failures,
+)
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, refuse, whole
 from tokenfst.common.plurals import counted
@@ -99,7 +106,7 @@ class WeightedLanguage:
         plain = convert(fst, "log64", budget=limit)
         plain.rmepsilon(budget=limit)
         if plain.start() < 0:
-            return cls(_nothing(), source, limit)
+            return cls(of_texts([]), source, limit)
         finals, counts, ilabels, olabels, weights, targets = plain.arrays()
         some = np.flatnonzero(weights < np.inf)
         states = np.repeat(np.arange(len(counts)), counts)[some]
@@ -145,7 +152,8 @@ class WeightedLanguage:
         Weights are non-negative numbers, not logarithms. The weight of a text is the sum of the weights of the
         alternatives that contain it. Raises ``ArgumentValueError`` for other weights.
         """
-        found: WeightedLanguage | None = None
+        texts: list[tuple[bytes, float]] = []
+        parts: list[WeightedLanguage] = []
         pairs = list(choices.items() if isinstance(choices, Mapping) else choices)
         for at, pair in enumerate(pairs):
             if not isinstance(pair, tuple) or len(pair) != 2:
@@ -158,13 +166,19 @@ class WeightedLanguage:
                     "WeightedLanguage.alternatives", f"the weight of choices[{at}]", weight,
                     "a number that is not negative and finite", ArgumentValueError,
                 )  # fmt: skip
-            if weight == 0:
-                continue
-            each = text if isinstance(text, Constraint) else Language.literal(text)
-            scaled = cls.of(each, budget).scaled(float(np.log(weight)))
-            found = scaled if found is None else found | scaled
-        made = found or cls(_nothing(), "", budget)
-        return cls(made.machine, f"{len(pairs)} alternatives", budget)
+            if (
+                not isinstance(text, Constraint)
+                and (data := encode(text, "WeightedLanguage.alternatives", f"choices[{at}]")) is not None
+            ):
+                texts.append((data, float(np.log(weight)) if weight else -np.inf))
+            elif weight:
+                each = text if isinstance(text, Constraint) else Language.literal(text)
+                parts.append(cls.of(each, budget).scaled(float(np.log(weight))))
+        parts.append(cls(of_texts(texts), "", budget))
+        while len(parts) > 1:
+            pairwise = [one | other for one, other in zip(parts[::2], parts[1::2], strict=False)]
+            parts = pairwise + parts[len(pairwise) * 2 :]
+        return cls(parts[0].machine, f"{len(pairs)} alternatives", budget)
 
     # --- what it is -----------------------------------------------------------------------------------
 
@@ -295,8 +309,14 @@ class WeightedLanguage:
         byte. Linear in the arcs, and cubic in the states of each cycle.
         """
         if isinstance(within, Grammar) and not within.is_regular():
-            found = grammar_mass(within, self.plain, budget or self.budget)
-            return float(np.log(found)) if found else -float("inf")
+            limit = budget or self.budget
+            found = grammar_mass(within, self.plain, limit)
+            if found == -np.inf and not (within.with_budget(limit) & self._texts(limit)).is_empty():
+                raise ConstraintError(
+                    f"the texts of {within!r} weigh less in {self!r} than a number of float64 can say: truncate(depth) "
+                    "the grammar"
+                )
+            return found
         if within is not None:
             return (self & within).log_mass(budget=budget)
         if self.is_empty():
@@ -411,6 +431,10 @@ class WeightedLanguage:
             raise EmptyLanguageError(f"{self!r} has no text with a weight")
         return self.plain
 
+    def _texts(self, budget: Budget) -> Language:
+        """The texts without their weights."""
+        return Language.from_fst(convert(self.to_fst(), "boolean", budget=budget), budget=budget)
+
     def _body(self) -> VectorFst:
         """The acceptor without the start's weight."""
         return self.to_fst() if self.is_empty() else self.scaled(-self.machine.initial).to_fst()
@@ -438,8 +462,3 @@ def _weighted(other: object) -> WeightedLanguage | None:
     if isinstance(other, Constraint):
         return WeightedLanguage.of(other)
     return other if isinstance(other, WeightedLanguage) else None
-
-
-def _nothing() -> Machine:
-    none = np.zeros(0, np.int64)
-    return make(0, 0.0, np.full(1, -np.inf), (none, none, none.astype(np.float64), none))

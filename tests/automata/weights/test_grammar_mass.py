@@ -72,9 +72,9 @@ def test_derivations_of_random_grammars(seed: int) -> None:
         found = grammar_mass(grammar, model.plain, Budget(), derivations=True)
     except DivergingGrammarError:
         return  # a rule that derives itself without a byte
-    assert found >= least * (1 - 1e-9)
+    assert math.exp(found) >= least * (1 - 1e-9)
     try:
-        exact = grammar_mass(grammar, model.plain, Budget())
+        exact = math.exp(grammar_mass(grammar, model.plain, Budget()))
     except ConstraintError:
         return
     longer = [text for text in texts(b"ab", 9) if grammar.accepts(text)]
@@ -93,8 +93,26 @@ def test_ambiguous_grammars_are_refused() -> None:
     assert model.mass(lark_grammar('start: "(" start ")" | "a"? "a"?')) == pytest.approx(1.11 / 0.99)
     twice = lark_grammar('start: start start | "a"')
     assert grammar_mass(twice, model.plain, Budget(), derivations=True) == pytest.approx(
-        (1 - math.sqrt(1 - 0.4)) / 2
+        math.log((1 - math.sqrt(1 - 0.4)) / 2)
     )
+
+
+@pytest.mark.parametrize("by", [-800.0, 800.0])
+def test_weights_of_whole_texts_are_logarithms(by: float) -> None:
+    brackets = lark_grammar('start: "(" start ")" |')
+    model = memoryless({"(": 0.1, ")": 0.1})
+    assert model.scaled(by).log_mass(brackets) == pytest.approx(model.log_mass(brackets) + by)
+    last = model + WeightedLanguage.of(regex("x")).scaled(by)
+    within = lark_grammar('start: brackets "x"\nbrackets: "(" brackets ")" |')
+    assert last.log_mass(within) == pytest.approx(model.log_mass(brackets) + by)
+
+
+def test_masses_that_underflow_are_refused() -> None:
+    grammar = lark_grammar('start: "(" start ")" | "' + "a" * 400 + '"')
+    model = memoryless({"(": 0.1, ")": 0.1, "a": 0.01})
+    with pytest.raises(ConstraintError, match="weigh less"):
+        model.log_mass(grammar)
+    assert memoryless({"(": 0.1, ")": 0.1}).log_mass(grammar) == -math.inf
 
 
 def test_json() -> None:

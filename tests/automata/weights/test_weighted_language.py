@@ -150,6 +150,21 @@ def test_normalized_is_a_distribution_by_state() -> None:
         assert prefix_weight(machine, text) == pytest.approx((language & onward).mass())
 
 
+def test_alternatives_add_up_and_many_are_linear() -> None:
+    """Each label was added to a copy of the machine of those before."""
+    mixed = WeightedLanguage.alternatives(
+        [("ab", 1), ("ab", 2.0), (b"", 0.5), ("", 0.25), (regex("a."), 4.0), ("zz", 0), (regex("q"), 0)]
+    )
+    for text, due in {"ab": 7, "": 0.75, "ac": 4, "zz": 0, "q": 0, "a": 0}.items():
+        assert math.exp(mixed.log_weight(text)) == pytest.approx(due)
+    many = WeightedLanguage.alternatives({f"label number {number}": 2.0 for number in range(5000)})
+    assert many.mass() == pytest.approx(10_000)
+    with pytest.raises(ConstraintError, match="lone surrogate"):
+        WeightedLanguage.alternatives({"\ud800": 1})
+    with pytest.raises(TypeError, match=r"alternatives: choices\[0\] must be text or bytes"):
+        WeightedLanguage.alternatives([(3, 1.0)])  # type: ignore[list-item]
+
+
 def test_entropy_and_marginals_of_a_finite_language() -> None:
     choices = {"a": 3, "ab": 2, "b": 1, "aab": 2.5}
     language = WeightedLanguage.alternatives(choices).determinize()
