@@ -23,6 +23,7 @@ class Number(Semiring):
         core = self.kind.core
         self.zero, self.one = core.zero(), core.one()
         self.path = not arc_type.startswith(("log", "real"))
+        self.cancellative = not arc_type.startswith("minmax")
 
     def plus(self, one: Any, other: Any) -> Any:
         """The core's sum."""

@@ -128,9 +128,12 @@ def reverse(fst: SemiringFst) -> SemiringFst:
 @checked
 def connect(fst: SemiringFst) -> SemiringFst:
     """The machine without states that are not on a path from the start to a final state; the others keep their
-    order.
+    order. Arcs of weight Zero are on no path, and are left out.
     """
-    forward: list[set[int]] = [{arc.nextstate for arc in fst.arcs(state)} for state in fst.states()]
+    zero = fst.semiring.zero
+    forward: list[set[int]] = [
+        {arc.nextstate for arc in fst.arcs(state) if arc.weight != zero} for state in fst.states()
+    ]
     backward: list[set[int]] = [set() for _ in fst.states()]
     for state, targets in enumerate(forward):
         for target in targets:
@@ -151,7 +154,7 @@ def connect(fst: SemiringFst) -> SemiringFst:
     for state, here in place.items():
         made.set_final(here, fst.final(state))
         for arc in fst.arcs(state):
-            if arc.nextstate in place:
+            if arc.nextstate in place and arc.weight != zero:
                 made.add_arc(here, arc.ilabel, arc.olabel, arc.weight, place[arc.nextstate])
     return made.set_start(place[fst.start()]) if fst.start() in place else made
 

@@ -26,6 +26,8 @@ class Semiring:
     """Whether a(b + c) = ab + ac; required by sums to acceptance, pushing to the start and determinization."""
     right_semiring: bool = True
     """Whether (a + b)c = ac + bc; required by sums from the start and epsilon removal."""
+    cancellative: bool = True
+    """Whether ab = ac and a ≠ Zero imply b = c; required of the first component of ``Lexicographic``."""
     path: bool = False
     """Whether a sum is always one of its two terms (path property)."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tokenfst.automata.semirings.protocol import Semiring
+from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstOpError
 
 
@@ -23,6 +24,7 @@ class String(Semiring):
     zero, one = None, ()
     commutative = False
 
+    @checked
     def __init__(self, kind: str = "left") -> None:
         if kind not in ("left", "right", "restrict"):
             raise FstArgError(f"String: kind is 'left', 'right' or 'restrict', not {kind!r}")
@@ -101,6 +103,7 @@ class _Parts(Semiring):
         self.commutative = all(each.commutative for each in parts)
         self.left_semiring = all(each.left_semiring for each in parts)
         self.right_semiring = all(each.right_semiring for each in parts)
+        self.cancellative = all(each.cancellative for each in parts)
 
     def _each(self, method: str, *values: Any) -> Any:
         return tuple(getattr(each, method)(*row) for each, *row in zip(self.parts, *values, strict=True))
@@ -153,6 +156,7 @@ class _Parts(Semiring):
 class Power(_Parts):
     """``n``-tuples of values of one semiring, with component-wise operations."""
 
+    @checked
     def __init__(self, base: Semiring, n: int) -> None:
         if n < 1:
             raise FstArgError(f"Power: n must be at least 1, not {n}")
@@ -166,6 +170,8 @@ class Power(_Parts):
 class Product(_Parts):
     """Pairs over two semirings, with component-wise operations."""
 
+    @checked
+    @checked
     def __init__(self, first: Semiring, second: Semiring) -> None:
         super().__init__(f"{first.name}_X_{second.name}", first, second)
 
@@ -175,14 +181,21 @@ class Product(_Parts):
 
 
 class Lexicographic(_Parts):
-    """Pairs over two semirings with the path property, ordered by the first component, then by the second."""
+    """Pairs over two semirings with the path property, ordered by the first component, then by the second.
+
+    Products distribute over sums only if the first semiring is ``cancellative``.
+    """
 
     path = True
 
+    @checked
+    @checked
     def __init__(self, first: Semiring, second: Semiring) -> None:
         super().__init__(f"{first.name}_LT_{second.name}", first, second)
         if not all(each.path for each in self.parts):
             raise FstArgError("Lexicographic: both semirings must be such whose sum is one of its terms")
+        if not first.cancellative:
+            self.left_semiring = self.right_semiring = False
 
     def plus(self, one: Any, other: Any) -> Any:
         """The better of both."""
@@ -212,6 +225,7 @@ class Gallic(_Parts):
     ``kind``: "left", "right" or "restrict" (as in ``String``), or "min": the sum is the pair with the better weight.
     """
 
+    @checked
     def __init__(self, base: Semiring, kind: str = "left") -> None:
         super().__init__(f"{kind}_gallic_{base.name}", String("restrict" if kind == "min" else kind), base)
         self.kind = kind
@@ -241,13 +255,21 @@ class Gallic(_Parts):
 class Expectation(Semiring):
     """Pairs (p, r) of a probability and an expectation: component-wise sums, (p, r)(q, s) = (pq, ps + rq).
 
-    ``weight``: the semiring of p. ``value``: that of r, by default the same; ``Reals`` allows negative numbers. With
-    ``r = p * x`` on each arc, the total is the pair of the probability and the expectation of the sum of all x, times
-    that probability.
+    ``weight``: the semiring of p. ``value``: that of r, by default the same. It also multiplies values by weights, so
+    Zero and One must be the same in both. ``Reals`` allows negative numbers beside ``Number("real64")``; for
+    logarithms, use ``SignedLog`` for both. With ``r = p * x`` on each arc, the total is the pair of the probability and
+    the expectation of the sum of all x, times that probability.
     """
 
+    @checked
     def __init__(self, weight: Semiring, value: Semiring | None = None) -> None:
         value = weight if value is None else value
+        if (weight.zero, weight.one) != (value.zero, value.one):
+            raise FstArgError(
+                f"Expectation: values are multiplied by weights, and those of {weight.name!r} are no values of "
+                f"{value.name!r}: Zero and One are {weight.zero!r} and {weight.one!r} there, {value.zero!r} and "
+                f"{value.one!r} here. Use Number('real64') with Reals(), or SignedLog() for both"
+            )
         self.parts = (weight, value)
         self.name = f"expectation_{weight.name}_{value.name}"
         self.zero, self.one = (weight.zero, value.zero), (weight.one, value.zero)

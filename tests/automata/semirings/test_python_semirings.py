@@ -14,7 +14,14 @@ import tokenfst.fst as fst
 import tokenfst.semirings as sr
 from reference.transducers.transducers import diverges, random_plain
 from tokenfst import Budget
-from tokenfst.errors import BudgetExceeded, FstArgError, FstBadWeightError, FstIndexError, FstOpError
+from tokenfst.errors import (
+    ArgumentTypeError,
+    BudgetExceeded,
+    FstArgError,
+    FstBadWeightError,
+    FstIndexError,
+    FstOpError,
+)
 
 REAL, LOG, TROPICAL = sr.Number("real64"), sr.Number("log64"), sr.Number("tropical64")
 STRINGS = [None, (), (1,), (1, 2), (2, 1), (1, 2, 1)]
@@ -229,10 +236,46 @@ def test_what_is_refused() -> None:
         sr.Power(LOG, 0)
     with pytest.raises(FstArgError, match="kind is"):
         sr.String("middle")
+    for weight, value in ((LOG, sr.Reals()), (LOG, sr.SignedLog()), (sr.String(), REAL)):
+        with pytest.raises(FstArgError, match=r"Use Number\('real64'\) with Reals\(\), or SignedLog"):
+            sr.Expectation(weight, value)
+    wrong: Any = 3
+    for make in (
+        lambda: sr.Power(REAL, 2.5),  # type: ignore[arg-type]
+        lambda: sr.Power(wrong, 2),
+        lambda: sr.Product(REAL, wrong),
+        lambda: sr.Gallic(wrong),
+        lambda: sr.Expectation(wrong),
+    ):
+        with pytest.raises(ArgumentTypeError):
+            make()
     with pytest.raises(FstOpError, match="not functional"):
         sr.String("restrict").plus((1,), (2,))
     with pytest.raises(TypeError):
         sr.union(strings, "a")  # type: ignore[arg-type]
+
+
+def test_arcs_of_weight_zero_are_on_no_path() -> None:
+    machine = sr.SemiringFst(REAL)
+    for _ in range(3):
+        machine.add_state()
+    machine.set_start(0).set_final(1).add_arc(0, 1, 1, 0.5, 1)
+    machine.add_arc(0, 2, 2, 0.5, 2).add_arc(2, 1, 1, 0.0, 1).add_arc(1, 1, 1, 0.0, 1)
+    assert (sr.connect(machine).num_states(), sr.connect(machine).num_arcs()) == (2, 1)
+    pushed = sr.push(machine)
+    assert sr.shortestdistance(pushed)[1] == 0.5
+    assert [arc.weight for state in pushed.states() for arc in pushed.arcs(state)] == [1.0, 0.5]
+
+
+def test_pairs_whose_order_products_lose_do_not_distribute() -> None:
+    """max(5, 1) = max(5, 2), so which of two is better can depend on what came before."""
+    pairs = sr.Lexicographic(sr.Number("minmax64"), TROPICAL)
+    machine = sr.SemiringFst(pairs)
+    machine.set_start(machine.add_state()).set_final(0)
+    for backward in (False, True):
+        with pytest.raises(FstOpError, match="do not distribute"):
+            sr.shortestdistance(machine, backward)
+    assert sr.Lexicographic(TROPICAL, sr.Number("minmax64")).left_semiring
 
 
 def test_what_a_semiring_does_not_say() -> None:
