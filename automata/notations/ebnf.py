@@ -48,7 +48,7 @@ def ebnf(text: str, start: str = "root", budget: Budget | None = None) -> Gramma
     ids are looked up by ``compile``. ``rule[lazy] ::= ...``, ``[max_chars=20]`` and ``[capture]`` are supported, the
     latter as in ``lark_grammar``. Raises PatternSyntaxError (with position and caret) for a malformed text, undefined
     rules and rules defined twice; UnsupportedPatternError for look-ahead ``(=...)``, other options of rules and W3C's
-    ``#x41`` in a class; EmptyLanguageError if ``start`` has no words; BudgetExceeded("positions");
-    MissingDependencyError without lark.
+    ``#x41``; EmptyLanguageError if ``start`` has no words; BudgetExceeded("positions"); MissingDependencyError without
+    lark.
     """
     return read(_EBNF, text, start, budget)

@@ -30,7 +30,8 @@ def gbnf(text: str, budget: Budget | None = None, *, start: str = "root") -> Gra
     ``<name>`` is the special token of that name, ``<[id]>`` the token with that id; with ``!`` before it, any other
     token. ``compile`` looks them up. Two things are more lenient than in llama.cpp: a rule ends where the next one
     begins, wherever its lines are broken, and ``\-`` is a dash in a class. Raises PatternSyntaxError (with position and
-    caret) for a malformed text, undefined rules and rules defined twice; EmptyLanguageError if ``start`` has no words;
-    BudgetExceeded("positions"); MissingDependencyError without lark.
+    caret) for a malformed text, undefined rules and rules defined twice; UnsupportedPatternError for W3C's ``#x41``
+    where a comment may stand; EmptyLanguageError if ``start`` has no words; BudgetExceeded("positions");
+    MissingDependencyError without lark.
     """
     return read(GBNF, text, start, budget)

@@ -137,7 +137,7 @@ def _fits(name: str, value: Token | None) -> bool:
     if name == "max_tokens":
         return kind == "NUMBER" and len(str(value)) < 10 and 1 <= int(str(value)) <= MOST_TOKENS
     if name == "max_chars":
-        return kind == "NUMBER" and len(str(value)) < 10
+        return kind == "NUMBER" and len(str(value)) < 10 and int(str(value)) >= 0
     if name == "temperature":
         return kind in ("NUMBER", "DECIMAL") and 0 <= float(str(value)) < float("inf")
     return kind == "STRING" or (name == "capture" and value is None)

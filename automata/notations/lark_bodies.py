@@ -7,8 +7,9 @@ the definition of a name, orders terminals that use each other, and gives errors
 from __future__ import annotations
 
 import re
+import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.characters.utf8 import Ranges
@@ -16,16 +17,28 @@ from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, liter
 from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
 from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal
-from tokenfst.automata.notations.parsing.reading import Token, fold, tokens_of, words_of
+from tokenfst.automata.notations.parsing.reading import Token, fault, fold, tokens_of, words_of
 from tokenfst.automata.regex.parse import MAXREPEAT
 from tokenfst.automata.regex.translate import reading
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    PatternError,
+    PatternWarning,
+    UnsupportedPatternError,
+)
 
 if TYPE_CHECKING:
     from lark import Tree
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+_BLIND = (
+    r"this terminal ends with look-ahead, begins with look-behind, or does either with \b. It sees only its own text, "
+    "so (?!...) restricts nothing there, and (?=...) matches nothing: say in the rules what may stand before and "
+    "after it"
+)
 
 Value = tuple[Expr, str]
 """An expression and a name for it, which is needed if it is an argument of a template."""
@@ -53,6 +66,8 @@ class TerminalBodies:
         if id(definition) not in self.words:
             body = self.pattern(definition)
             self.words[id(definition)] = self.compiled(body.patterns, definition.position)
+            if definition.own:
+                self.remark(body.patterns, definition.position)
         return self.words[id(definition)]
 
     def ignored(self, tree: Tree[Any], file: File) -> tuple[str, Expr, int]:
@@ -71,9 +86,19 @@ class TerminalBodies:
         if len(tokens) == 1 and tokens[0].endswith('"'):
             return literal(self.spelled(tokens[0], file).encode())
         if len(tokens) == 1 and (pattern := self.plain_pattern(tokens[0])) is not None:
-            return self.compiled([pattern], file.position(tokens[0]))
-        body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
-        return self.compiled(body.patterns, file.position(tokens[0]))
+            patterns = [pattern]
+        else:
+            body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
+            patterns = body.patterns
+        found = self.compiled(patterns, file.position(tokens[0]))
+        if file.at is None:
+            self.remark(patterns, file.position(tokens[0]))
+        return found
+
+    def remark(self, patterns: list[str], position: int) -> None:
+        """Note the position of a terminal that asks about the text around it."""
+        if self.regexps.asks_around(terminals.joined(patterns)):
+            self.source.blind.add(position)
 
     def plain_pattern(self, token: Token) -> str | None:
         """The pattern of a regular expression that is plain and has no flags, so that nothing is wrong with it."""
@@ -193,8 +218,18 @@ class TerminalBodies:
             )
         if kind == "alternative":
             parts = [self.terminal_value(each, file) for each in children]
-            if len(parts) > 1 and any(part.bare for part in parts):
-                self.bare(children, parts, file)
+            bare = [
+                file.position(each) if isinstance(each, Token) else part.bare
+                for each, part in zip(children, parts, strict=True)
+                if part.bare is not None
+            ]
+            if len(parts) > 1 and bare:
+                self.source.fail(
+                    "lark joins this regular expression to others without brackets, so that its alternatives extend "
+                    "over them; write (?:...) around it",
+                    bare[0],
+                    UnsupportedPatternError,
+                )
             return terminals.one_after_the_other(parts) if parts else terminals.EMPTY_BODY
         body = self.terminal_value(children[0], file)
         if kind == "maybe":
@@ -204,18 +239,6 @@ class TerminalBodies:
         if kind == "counted":
             written = f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
         return body.repeated(low, high, written)
-
-    def bare(self, children: list[Any], parts: list[terminals.Body], file: File) -> NoReturn:
-        """Refuse a sequence with a regular expression that lark inserts without brackets."""
-        tokens = [
-            each for each, part in zip(children, parts, strict=True) if isinstance(each, Token) and part.bare
-        ]
-        self.source.fail(
-            "lark joins this regular expression to others without brackets, so that its alternatives extend over "
-            "them; write (?:...) around it",
-            file.position(tokens[0]) if tokens else 0,
-            UnsupportedPatternError,
-        )
 
     def terminal_value(self, part: terminals.Body | Token, file: File) -> terminals.Body:
         """The alternatives of a node that was folded already, or of a token."""
@@ -318,7 +341,7 @@ class TerminalBodies:
         except RecursionError:
             message = "groups are nested too deeply in this regular expression"
         else:
-            bare = not flags and terminals.has_outer_bar(body)
+            bare = position if not flags and terminals.has_outer_bar(body) else None
             written = len(body) + 5 * len(set(flags))
             return terminals.Body([pattern], low, high, len(body), written, bare)
         return self.source.fail(message, position, UnsupportedPatternError)
@@ -341,3 +364,10 @@ class TerminalBodies:
                 file.position(tokens[0]),
             )
         return low, high
+
+
+def warn_of_blind(source: Source, stacklevel: int) -> None:
+    """Warn of each terminal that asks about the text around it."""
+    for position in sorted(source.blind):
+        message = fault(_BLIND, source.text, position).message
+        warnings.warn(message, PatternWarning, stacklevel)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.notations.lark_attributes import Attributes, read_attributes
-from tokenfst.automata.notations.parsing.reading import Token, fault, near_to, parse
+from tokenfst.automata.notations.parsing.reading import Token, fault, mixed_name, near_to, parse
 from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
 
 if TYPE_CHECKING:
@@ -162,10 +162,13 @@ value or a grammar stands; ``brace``: a brace, to find the end of a grammar in b
 _INTRODUCES = re.compile("%(?:json|regex|lark|llguidance|grammar_options)")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NO_ATTRIBUTES = Attributes()
+_RANGE = re.compile("[A-Za-z]-[A-Za-z]")
+"""A name that is rather meant as a range of characters."""
 _NO_BREAK = re.compile(r"[^\n]")
 _UNFINISHED = {
     '"': "this string does not end in its line",
     "/": "this regular expression does not end",
+    "'": "strings are written with double quotes",
 }
 
 
@@ -219,10 +222,13 @@ class Definition:
 
 
 class Source:
-    """The main text with the texts that it imports, parsed. ``main``: its scope."""
+    """The main text with the texts that it imports, parsed. ``main``: its scope. ``blind``: the positions of terminals
+    that ask about the text around them, which they do not see.
+    """
 
     def __init__(self, text: str, deadline: Deadline, *, ignored_first: bool = True) -> None:
         self.text, self.deadline = text, deadline
+        self.blind: set[int] = set()
         self.main = self.load(File(text, ignored_first=ignored_first), "")
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
@@ -232,11 +238,15 @@ class Source:
     def load(self, file: File, library: str) -> File:
         """Read the definitions of a text into its scope: imports first, then all others in order."""
         text = self.take_schemas(file) if not library else file.text
-        statements: list[Any] = list(
-            parse(
+        try:
+            tree = parse(
                 _NOTATION, text + "\n", _TOKENS, _UNFINISHED, deadline=self.deadline, late="expansions"
-            ).children
-        )
+            )
+        except PatternSyntaxError as error:
+            raise PatternSyntaxError(
+                error.message + mixed_name(text, error.position), text, error.position
+            ) from None
+        statements: list[Any] = list(tree.children)
         kinds = [kind_of(statement) for statement in statements]
         for kind, statement in zip(kinds, statements, strict=True):
             if kind == "import":
@@ -405,6 +415,8 @@ class Source:
             if definition is None:
                 near = near_to(name, imports.scope)
                 self.fail(f"the grammar {library!r} does not define {name!r}{near}", position)
+            if alias in file.scope and imports.given.get(name) == alias:
+                continue  # the same import again
             if alias in file.scope:
                 self.fail(f"{alias!r} is defined twice", position)
             if is_terminal(alias) != is_terminal(name):
@@ -438,10 +450,12 @@ class Source:
                     f"{str(token)!r} is made by a program's own lexer (%declare), and no grammar says where"
                 )
                 self.fail(message, file.position(token), UnsupportedPatternError)
-            self.fail(
-                f"the {what} {str(token)!r} is not defined{near_to(str(token), scope.scope)}",
-                file.position(token),
+            near = (
+                f"; a class of characters is a regular expression, /[{token}]/"
+                if _RANGE.fullmatch(token)
+                else near_to(str(token), scope.scope)
             )
+            self.fail(f"the {what} {str(token)!r} is not defined{near}", file.position(token))
         return definition
 
     def check_names(self, definition: Definition) -> None:

@@ -41,15 +41,22 @@ from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.lark_attributes import with_attributes
-from tokenfst.automata.notations.lark_bodies import TerminalBodies, Value
+from tokenfst.automata.notations.lark_bodies import TerminalBodies, Value, warn_of_blind
 from tokenfst.automata.notations.lark_ignored import Runs, may_end_anywhere, runs_of
 from tokenfst.automata.notations.lark_parameters import resolved
 from tokenfst.automata.notations.lark_source import Definition, File, Source, only_terminal
-from tokenfst.automata.notations.parsing.reading import Token, Values, others_of, refuse_text, rule_body
+from tokenfst.automata.notations.parsing.reading import (
+    Token,
+    Values,
+    others_of,
+    refuse_text,
+    rule_body,
+)
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.rules.graph import Rules
 from tokenfst.budget import DEFAULT, Budget
 from tokenfst.common.arguments import checked_but, refuse
+from tokenfst.common.plurals import counted
 from tokenfst.errors import BudgetExceeded, PatternError, UnsupportedPatternError
 
 if TYPE_CHECKING:
@@ -86,7 +93,8 @@ def lark_grammar(
     Raises PatternSyntaxError (with line, column and caret) for a malformed text or regular expression, undefined names
     and names defined twice; UnsupportedPatternError for ``%declare``, relative imports, back-references, and terminals
     for which it cannot be decided whether a shorter match hides a longer one (``lark_terminals``); EmptyLanguageError
-    if ``start`` has no words; BudgetExceeded("positions"); MissingDependencyError without lark.
+    if ``start`` has no words; BudgetExceeded("positions"); MissingDependencyError without lark. Warns of terminals
+    that ask about the text around them (PatternWarning): they see only their own.
     """
     if not isinstance(text, str):
         refuse_text("lark_grammar", text)
@@ -96,7 +104,9 @@ def lark_grammar(
             refuse("lark_grammar", f"grammars[{name!r}]", constraint, "a Language or Grammar")
     deadline = Deadline(budget or DEFAULT, "the text of a grammar (lark_grammar)")
     source = Source(text, deadline, ignored_first=allow_initial_skip)
-    return _Builder(source, budget, grammars=given).build(start)
+    made = _Builder(source, budget, grammars=given).build(start)
+    warn_of_blind(source, stacklevel=4)
+    return made
 
 
 class _Builder(TerminalBodies):
@@ -382,7 +392,11 @@ class _Builder(TerminalBodies):
                 self.source.deadline,
                 ignored_first=self.source.main.ignored_first,
             )
-            return _Builder(source, self.budget, grammars=self.grammars).build("start")
+            if "start" not in source.main.scope:
+                self.source.fail("the grammar after %lark defines no rule 'start'", file.position(token))
+            made = _Builder(source, self.budget, grammars=self.grammars).build("start")
+            self.source.blind |= source.blind
+            return made
         found = self.grammars.get(token[1:])
         if found is None:
             known = ", ".join(map(repr, self.grammars)) or "none"
@@ -439,7 +453,9 @@ class _Builder(TerminalBodies):
                     f"%json or @name, and {definition.name!r} names other things: capitalize its rules"
                 )
                 self.source.fail(message, definition.position, UnsupportedPatternError)
-        return self.compiled(self.pattern_of(definition.bodies).patterns, definition.position)
+        patterns = self.pattern_of(definition.bodies).patterns
+        self.remark(patterns, definition.position)
+        return self.compiled(patterns, definition.position)
 
     def regular_value(self, token: Token, file: File, definition: Definition) -> Expr:
         """The texts of a %json or @name that is the whole body of a rule, as a new expression."""
@@ -478,7 +494,7 @@ class _Builder(TerminalBodies):
             )
             self.source.fail(f"{str(token)!r} {wanted}", file.position(token))
         if len(definition.params) != len(arguments):
-            wanted = f"takes {len(definition.params)} arguments, not {len(arguments)}"
+            wanted = f"takes {counted(len(definition.params), 'argument')}, not {len(arguments)}"
             self.source.fail(f"{str(token)!r} {wanted}", file.position(token))
         name = definition.name
         if arguments:

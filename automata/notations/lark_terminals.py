@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from tokenfst._native import PlainPattern
@@ -31,6 +32,9 @@ from tokenfst.automata.expressions.expression import (
 from tokenfst.automata.regex import leftmost
 from tokenfst.automata.regex.named_groups import NAMES
 from tokenfst.automata.regex.parse import (
+    ASSERT,
+    ASSERT_NOT,
+    AT,
     BRANCH,
     MAX_REPEAT,
     MAXREPEAT,
@@ -44,6 +48,8 @@ from tokenfst.automata.regex.translate import expression
 from tokenfst.budget import DEFAULT, Budget
 from tokenfst.errors import UnsupportedPatternError
 
+_constants: Any = import_module("re._constants")
+
 MAX_PATTERN = 1_000_000
 """The greatest number of characters of a terminal, with the terminals that it uses inserted."""
 
@@ -52,6 +58,9 @@ _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", '"': '"', "\\": "\\"}
 _OPAQUE = re.compile(r"\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]")
 """Escapes and character classes."""
 _GROUP = re.compile(r"\([^()]*\)")
+_AROUND = ("(?=", "(?!", "(?<", "\\b", "\\B")
+"""What a pattern that asks about the text around it contains."""
+_BOUNDARIES = (_constants.AT_BOUNDARY, _constants.AT_NON_BOUNDARY)
 
 
 def unescape(spelled: str) -> str | int:
@@ -90,8 +99,8 @@ class Body(NamedTuple):
     """Alternatives as patterns, in the order in which they are tried.
 
     Further: the least and greatest number of characters of their words, and the length of lark's pattern for all of
-    them, by which lark orders alternatives. ``written``: their length as a part of another pattern. ``bare``: lark
-    never puts brackets around them.
+    them, by which lark orders alternatives. ``written``: their length as a part of another pattern. ``bare``: the
+    position of a regular expression around which lark puts no brackets, if it is all of them.
     """
 
     patterns: list[str]
@@ -99,7 +108,7 @@ class Body(NamedTuple):
     high: int
     size: int
     written: int
-    bare: bool = False
+    bare: int | None = None
 
     def repeated(self, low: int, high: int | None, times: str) -> Body:
         """Repetition by bounds that are written as ``times``."""
@@ -204,6 +213,10 @@ class Patterns:
         low, high = self._tree(text).tree.getwidth() if plain is None else plain.width()
         return low, min(high, MAXREPEAT)
 
+    def asks_around(self, text: str) -> bool:
+        """Whether the pattern asks about the text around the terminal (``asks_around``)."""
+        return any(each in text for each in _AROUND) and asks_around(self.parsed(text))
+
     def first(self, text: str) -> Ranges:
         """The first characters of its words; possibly a superset."""
         plain = self.plain(text)
@@ -253,6 +266,33 @@ def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
         pattern.text,
         0,
     )
+
+
+def asks_around(pattern: Pattern) -> bool:
+    r"""Whether some match ends with look-ahead, begins with look-behind, or does either with ``\b`` or ``\B``: there it
+    asks about the text around the terminal, and a terminal sees only its own text. What repeats is passed over, since
+    it may ask about its next copy.
+    """
+    for ahead in (True, False):
+        stack = [pattern.tree]
+        while stack:
+            items = stack.pop().data
+            for op, argument in reversed(items) if ahead else items:
+                if op is ASSERT or op is ASSERT_NOT:
+                    if (argument[0] > 0) == ahead:
+                        return True
+                    continue
+                if op is AT:
+                    if argument in _BOUNDARIES:
+                        return True
+                    continue
+                inner, repeats = _inside(op, argument), op is MIN_REPEAT or op is MAX_REPEAT
+                if not repeats or argument[1] == 1:
+                    stack += inner
+                optional = repeats and argument[0] == 0
+                if not optional and not any(each.getwidth()[0] == 0 for each in inner):
+                    break
+    return False
 
 
 def _meaning(pattern: Pattern, budget: Budget | None) -> Expr:

@@ -57,7 +57,7 @@ start: rule*
 rule: HEAD "::=" expansions | HEAD OPTIONS "::=" expansions -> options
 expansions: alternative ("|" alternative)*
 alternative: (_item | lookahead)*
-_item: NAME | STRING | CLASS | ANY | TOKEN | macro | "(" expansions ")" | quantified | counted
+_item: NAME | STRING | CLASS | ANY | TOKEN | W3C | macro | "(" expansions ")" | quantified | counted
 quantified: _item OP
 counted: _item BOUNDS
 macro: MACRO "(" [argument ("," argument)*] ")"
@@ -77,6 +77,7 @@ ANY: "."
 LOOKAHEAD.2: "(="
 OP: /[*+?]/
 BOUNDS: /\{\s*[0-9]+\s*(,\s*((-1|[0-9]+)\s*)?)?\}/
+W3C.1: /#x[0-9a-fA-F]+(?![^\s()|*+?-])/
 COMMENT: /#[^\n]*/
 %ignore /\s+/
 %ignore COMMENT
@@ -95,12 +96,14 @@ _TOKENS = {
     "VBAR": "'|'",
     "$END": "the end",
     "__ANON_0": "'::='",
-    **dict.fromkeys(("OPTIONS", "MACRO", "TOKEN", "INT", "EQUAL", "COMMA"), ""),
+    **dict.fromkeys(("OPTIONS", "MACRO", "TOKEN", "W3C", "INT", "EQUAL", "COMMA"), ""),
 }
 _ESCAPE = r"\\(?:x(?P<x>[0-9a-fA-F]{@HEX@})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<c>[\s\S]?))|(?P<p>[^\\])"
 _CHARACTERS = {digits: re.compile(_ESCAPE.replace("@HEX@", digits)) for digits in ("2", "1,")}
 _NEVER = "(?!a)a"
 _MOST_REPEATED = 2**31 - 2
+_QUOTED_CLASS = re.compile(r"\s*([\"'])[\s\S]+\1\s*")
+"""The content of a class that stands in other notations for an optional string."""
 _SET = re.compile(r"(\s|#[^\n]*\n)*=")
 """What follows the name of an argument."""
 
@@ -272,20 +275,27 @@ class Reader:
         if token.type == "CLASS":
             self.classes[token[1:-1]] = token.start_pos
             return self.character_class(token, token.start_pos)
+        if token.type == "W3C":
+            message = (
+                rf"{token} is a comment here and one character in W3C notation; write it as \x, \u or \U in a string, "
+                "or a space after the # of a comment"
+            )
+            self.fail(message, token.start_pos, UnsupportedPatternError)
         if not self.dialect.wildcard:
             self.fail("'.' has no meaning here; write a character class", token.start_pos)
         return character_set(((0, MAX_CODE_POINT),), True)
 
     def warn_of_rules_in_brackets(self, rules: Collection[str]) -> None:
-        """Warn of classes whose characters are a rule's name: other notations write an optional rule so."""
+        """Warn of classes whose characters are a rule's name or a string: other notations write optional parts so."""
         for name, position in self.classes.items():
+            where = f"[{name}] in line {self.text.count(chr(10), 0, position) + 1} is one of the characters"
             if len(name) > 1 and name in rules:
-                warnings.warn(
-                    f"[{name}] in line {self.text.count(chr(10), 0, position) + 1} is one of the characters "
-                    f"{', '.join(name)}; for the rule {name!r}, if it may be left out, write {name}?",
-                    PatternWarning,
-                    stacklevel=5,
-                )
+                said = f"{', '.join(name)}; for the rule {name!r}, if it may be left out, write {name}?"
+            elif _QUOTED_CLASS.fullmatch(name):
+                said = f"in the brackets; for a string that may be left out, write ({name.strip()})?"
+            else:
+                continue
+            warnings.warn(f"{where} {said}", PatternWarning, stacklevel=5)
 
     def token(self, token: Token) -> Expr:
         """A token of the vocabulary, by name or id; after ``!`` any other token."""

@@ -39,11 +39,13 @@ _JSON_HINT = "; this looks like JSON: json_schema reads a JSON Schema"
 _ARROW_HINT = "; gbnf and ebnf read rules that are written name ::= ..."
 _COLON_HINT = "; lark_grammar reads rules that are written name: ..."
 _FILE_HINT = f"; this looks like the name of a file, and {READ_FILE}"
+_MARK = ", a byte order mark: read the file with encoding='utf-8-sig'"
 _HINTS = (_JSON_HINT, _ARROW_HINT, _COLON_HINT, _FILE_HINT)
 _RULE = re.compile(
     r"^(?:[?!]?[\w-]+(?:\{[^}\n]*\})?(?:\.-?[0-9]+)?(?:\[[^\]\n]*\])?[ \t]*(?:::=|:)|%[a-z])", re.MULTILINE
 )
 """Where a rule or a directive begins, in a grammar of any notation: a name in the first column, then its sign."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN, _NODE = 12, 8
 """The approximate time, in microseconds, of parsing a token and of folding a node."""
 
@@ -138,7 +140,7 @@ def _parse_by_lark(
         position = error.position
         rest = text[position : position + 3]
         found = [what for opening, what in unfinished.items() if rest.startswith(opening)]
-        message = found[0] if found else f"unexpected {rest[:1]!r}"
+        message = found[0] if found else f"unexpected {rest[:1]!r}{_MARK if rest[:1] == chr(0xFEFF) else ''}"
     except UnexpectedToken as error:
         at_end = error.token.type == "$END"
         position = len(text) if at_end else int(error.token.start_pos or 0)
@@ -175,6 +177,17 @@ def refuse_text(call: str, text: object) -> NoReturn:
     raise ConstraintError(
         f"{call}: a grammar must be a str, not {type(text).__name__}{instead and f'; {instead}'}"
     )
+
+
+def mixed_name(text: str, position: int) -> str:
+    """The end of a message about a position inside of a name that is neither a rule's nor a terminal's."""
+    for name in _NAME.finditer(text, text.rfind("\n", 0, position) + 1):
+        if name.end() > position:
+            mixed = name.start() < position and name[0].lower() != name[0] != name[0].upper()
+            return (
+                f"; {name[0]!r} mixes cases: rules are in lower case, terminals in capitals" if mixed else ""
+            )
+    return ""
 
 
 def near_to(name: str, known: Iterable[str]) -> str:

@@ -95,3 +95,27 @@ def test_a_rule_in_brackets_is_a_class_and_a_warning(front_end: object) -> None:
             "root ::= [^root]",
         ):
             front_end(other)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("front_end", [gbnf, ebnf])
+def test_a_string_in_brackets_is_a_class_and_a_warning(front_end: object) -> None:
+    with pytest.warns(PatternWarning, match=r"for a string that may be left out, write \(\"a\" \| \"b\"\)\?"):
+        made = front_end('root ::= [ "a" | "b" ]')  # type: ignore[operator]
+    assert made.accepts("|") and not made.accepts("")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other in (
+            'root ::= ["]',
+            "root ::= [^\"']",
+            'root ::= [""]',
+            'root ::= ["a]',
+            'root ::= "[\\"a\\"]"',
+        ):
+            front_end(other)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("front_end", [gbnf, ebnf])
+def test_comments_that_are_no_characters_of_the_w3c(front_end: object) -> None:
+    for comment in ("# x41", "#x", "#xyz", "#x4g", "#", "# [#x20-#x7E]"):
+        made = front_end(f'root ::= "a" {comment}\n  "b" {comment}')  # type: ignore[operator]
+        assert made.accepts("ab"), comment

@@ -163,6 +163,14 @@ def test_samples_parse(name: str, parse: Callable[[str], object]) -> None:
             raise AssertionError(f"{text!r}: {error}") from error
 
 
+def test_sql_begins_no_comment() -> None:
+    sql = bundled_grammar("sql_select")
+    for value in ("1--1", "1 --1", "a--b", "1 - 2--3"):
+        assert not sql.accepts(f"SELECT {value} FROM t")
+    for value in ("1-1", "1 - -1", "1- -1", "1-+1", "1+-1", "2*-1", "a-b - -c"):
+        assert sql.accepts(f"SELECT {value} FROM t"), value
+
+
 # --- the whole way ------------------------------------------------------------------------------------
 
 

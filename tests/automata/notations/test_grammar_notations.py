@@ -147,6 +147,16 @@ ERRORS: list[tuple[Callable[[str], Grammar], str, int, str]] = [
     (lark_grammar, '%override x: "a"\nstart: "a"', 10, "the rule 'x' is not defined"),
     (lark_grammar, 'start: "a"\n%ignore B', 19, "the terminal 'B' is not defined"),
     (lark_grammar, 'start: "a" @', 11, "unexpected '@'"),
+    (lark_grammar, "start: 'a'", 7, "strings are written with double quotes"),
+    (lark_grammar, 'start: Expr\nExpr: "a"', 13, "'Expr' mixes cases: rules are in lower case"),
+    (lark_grammar, "start: [a-z]+", 8, "a class of characters is a regular expression, /[a-z]/"),
+    (lark_grammar, 'start: s{"a","b"}\ns{x}: x', 7, "'s' takes 1 argument, not 2"),
+    (lark_grammar, 'start: T\nT: (/a|b/) "c"', 13, "lark joins this regular expression to others"),
+    (lark_grammar, "start: a\na[max_chars=-5]: /x/", 11, "'max_chars' takes a number from 0"),
+    (lark_grammar, '\ufeffstart: "a"', 0, "a byte order mark: read the file with encoding='utf-8-sig'"),
+    (lark_grammar, 'start: %lark { a: "b" }', 7, "the grammar after %lark defines no rule 'start'"),
+    (ebnf, "root ::= #x41", 9, "#x41 is a comment here and one character in W3C notation"),
+    (gbnf, 'root ::= "B" (#x41 | #x42)', 14, "#x41 is a comment here and one character"),
 ]
 
 
@@ -171,6 +181,8 @@ def test_errors_and_their_places(
         "lark reads",
         "have look-around",
         "begins with",
+        "lark joins",
+        "is a comment here",
     )
     kind = UnsupportedPatternError if any(word in message for word in refused) else PatternSyntaxError
     assert isinstance(caught.value, kind)

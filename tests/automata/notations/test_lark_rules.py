@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import pytest
 
@@ -13,7 +14,7 @@ from tokenfst import Budget, BudgetExceeded, bundled_grammar, bundled_grammars
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations import lark_bodies, lark_syntax
 from tokenfst.automata.notations.lark_syntax import lark_grammar
-from tokenfst.errors import EmptyLanguageError, PatternError
+from tokenfst.errors import EmptyLanguageError, PatternError, PatternWarning
 
 PARAMETERS = """start: list::0 @inner %json {"type": "null"} <[5]> ("a".."c")~2..3
 list::_: "x" list::incr([0:2]) %if lt([0:2], 3) | "y" ["z"] -> end
@@ -84,3 +85,42 @@ def test_terminals_of_strings_are_those_of_the_fold(monkeypatch: pytest.MonkeyPa
         for name, body in one.rules.items():
             assert_same(body, other.rules[name])
     assert len(asked) > 400
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('start: /a(?!b)/ "b"', 8),
+        (r'start: "x" /if\b/', 12),
+        ('start: T\nT: "c" | /a(?=b)/', 1),
+        ("start: /(?<!x)a/", 8),
+        ("start: /a(?!b)c*/", 8),
+        ("start: a\na[lazy]: /x+(?!y)/", 1),
+        ('start: %lark { start: /a(?!b)/ "b" }', 23),
+    ],
+)
+def test_a_terminal_that_asks_about_the_text_around_it_is_a_warning(text: str, column: int) -> None:
+    with pytest.warns(
+        PatternWarning, match=rf"column {column}: this terminal .* sees only its own text"
+    ) as caught:
+        lark_grammar(text)
+    assert [each.filename for each in caught] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'start: T\nT: /a(?!b)/ "c"',
+        r"start: /(?!(if|in)\b)[a-z]+/",
+        'start: /"(?:(?!").)*"/',
+        "start: /a(?<!x)/",
+        "start: /(a(?=b)|b)*/",
+        "start: /^a$/",
+        "%import python.DEC_NUMBER\nstart: DEC_NUMBER",
+        '%import common.ESCAPED_STRING\n%import common.ESCAPED_STRING\nstart: ESCAPED_STRING "(?!"',
+    ],
+)
+def test_a_terminal_that_asks_about_its_own_text_is_none(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lark_grammar(text)
