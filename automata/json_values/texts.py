@@ -152,6 +152,8 @@ class _PlainSpelling:
         for each in self.lone:
             if each * sign > 0 or (each == 0 and sign > 0):
                 words.update(self.constant(abs(each)))
+            elif each == 0 and self.fraction:
+                words.add("0.0")  # -0.0 is the number 0
         return union(*parts, *(literal(word.encode()) for word in sorted(words)))
 
     def constant(self, value: Fraction) -> tuple[str, ...]:

@@ -55,9 +55,11 @@ def _quoted(character: str) -> str:
 
 
 def constant_texts(value: int | float) -> set[str]:
-    """How the three write a number that a schema gives."""
+    """How the three write a number that a schema gives; 0.0 and -0.0 are one number."""
     if isinstance(value, int):
         return {str(value)}
+    if value == 0:
+        return {"0", "0.0", "-0.0"}
     return {json.dumps(value), number_to_string(value), json.dumps(value).replace("e-06", "e-6")}
 
 
