@@ -12,7 +12,7 @@ from tokenfst.automata.transducers.checks import DELTA, chosen, limits, positive
 from tokenfst.automata.transducers.growth import Growth
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.vector import VectorFst
-from tokenfst.automata.transducers.weights import Weight, arc_type_named, number
+from tokenfst.automata.transducers.weights import ArcType, Weight, arc_type_named, number
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked
 from tokenfst.errors import FstArgError, FstBadWeightError, FstOpError
@@ -102,12 +102,20 @@ def _weight_map(fst: VectorFst, map_type: str, delta: float, power: float, weigh
     if map_type == "power":
         if not power > 0 or power == float("inf"):
             raise FstArgError(f"arcmap: power must be more than 0 and finite, not {power!r}")
-        return (lambda values: values * power) if name in _COSTS else (lambda values: values**power)
+
+        def raised(values: Any) -> Any:
+            with np.errstate(over="ignore", under="ignore"):
+                made = (values * power if name in _COSTS else values**power).astype(dtype)
+            _refuse_lost("arcmap: power", values, made, fst.kind, fst.kind)
+            return made
+
+        return raised
 
     def inverted(values: Any) -> Any:
         if name in _COSTS:
             return np.where(values == zero, zero, -values)
-        return np.where(values == zero, zero, 1 / np.where(values == zero, 1, values))
+        with np.errstate(over="ignore"):
+            return np.where(values == zero, zero, 1 / np.where(values == zero, 1, values))
 
     return inverted
 
@@ -126,8 +134,8 @@ def convert(ifst: VectorFst, arc_type: str, *, budget: Budget | None = None) -> 
     """The machine over another semiring.
 
     Costs keep their numbers; probabilities become negative logarithms and vice versa; for "boolean" only Zero or not
-    Zero matters. Raises ``FstOpError`` from and to min-max, except for "boolean"; ``FstBadWeightError`` if float32
-    cannot represent a weight.
+    Zero matters. Raises ``FstOpError`` from and to min-max, except for "boolean"; ``FstBadWeightError`` if the new arcs
+    cannot represent a weight, as a probability that is too small.
     """
     new = arc_type_named(arc_type)
     if arc_type == ifst.arc_type():
@@ -147,22 +155,26 @@ def convert(ifst: VectorFst, arc_type: str, *, budget: Budget | None = None) -> 
             return wide != zero
         if ifst.arc_type() == "boolean":
             return np.where(wide == zero, new.core.zero(), new.core.one())
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
             if ifst.arc_type() in real and arc_type not in real:
                 wide = -np.log(wide)
             elif arc_type in real and ifst.arc_type() not in real:
                 wide = np.exp(-wide)
-        made = wide.astype(new.dtype)
-        lost = np.isfinite(wide) & (
-            ~np.isfinite(made) | ((made == new.core.zero()) & (wide != new.core.zero()))
-        )
-        if lost.any():
-            raise FstBadWeightError(
-                f"convert: the weight {wide[lost][0]!r} does not fit into arcs of type {arc_type!r}"
-            )
+            made = wide.astype(new.dtype)
+        _refuse_lost("convert", values, made, ifst.kind, new)
         return made
 
     return rebuilt(ifst, arc_type=arc_type, finals=mapped(finals), weights=mapped(weights), budget=budget)
+
+
+def _refuse_lost(call: str, old: Any, new: Any, kind: ArcType, new_kind: ArcType) -> None:
+    """Raise ``FstBadWeightError`` for a finite weight that became Zero or infinite."""
+    lost = np.isfinite(old) & (old != kind.core.zero()) & (~np.isfinite(new) | (new == new_kind.core.zero()))
+    if lost.any():
+        weight = float(old[lost][0])
+        raise FstBadWeightError(
+            f"{call}: the weight {weight!r} does not fit into arcs of type {new_kind.name!r}"
+        )
 
 
 def _superfinal(fst: VectorFst, budget: Budget | None) -> VectorFst:

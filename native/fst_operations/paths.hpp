@@ -221,7 +221,7 @@ Machine<S> prune(const Machine<S>& machine, typename S::Weight threshold, Meter&
 // likely. Paths longer than `longest` are dropped. The same seed gives the same paths.
 template <class S>
 Machine<S> random_paths(const Machine<S>& given, uint64_t count, uint64_t seed, bool by_weight, uint64_t longest, Meter& meter) {
-  const Machine<S> machine = connect(given, meter);
+  const Machine<S> machine = connect(without_zeros(given), meter);
   Machine<S> out;
   if (machine.start() == kNone) return out;
   std::mt19937_64 draw(seed);

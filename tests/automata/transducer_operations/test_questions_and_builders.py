@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pynini
@@ -238,6 +239,41 @@ PARTS = {
 @few_and_many(OPERATIONS, PARTS)
 def test_an_operation_is_openfsts(name: str, arc_type: str, seeds: range) -> None:
     tried(name, OPERATIONS[name][0], arc_type, seeds)
+
+
+@pytest.mark.parametrize("select", ["uniform", "log_prob"])
+def test_paths_at_random_take_no_arc_of_weight_zero(select: str) -> None:
+    machine = fst.VectorFst("log64").add_states(3).set_start(0).set_final(1)
+    for source, label, weight, target in (
+        (0, 1, math.inf, 1),
+        (0, 2, 0.5, 1),
+        (0, 3, 0.2, 2),
+        (2, 1, math.inf, 1),
+    ):
+        machine.add_arc(source, fst.Arc(label, label, weight, target))
+    tree = fst.randgen(machine, 50, 1, select, weighted=True)
+    assert [arc.ilabel for state in tree.states() for arc in tree.arcs(state)] == [2]
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_that_the_new_arcs_cannot_say_are_refused() -> None:
+    """They became Zero, so their paths were lost."""
+
+    def one(arc_type: str, weight: float) -> fst.VectorFst:
+        made = fst.VectorFst(arc_type).add_states(2).set_start(0).set_final(1)
+        return made.add_arc(0, fst.Arc(1, 1, weight, 1))
+
+    for weight in (800.0, -800.0):
+        with pytest.raises(
+            fst.FstBadWeightError, match=rf"convert: the weight {weight} does not fit .*'real64'"
+        ):
+            fst.convert(one("log64", weight), "real64")
+    assert fst.convert(one("log64", math.inf), "real64").arrays()[4].tolist() == [0.0]
+    for arc_type, weight in (("standard", 3e38), ("real", 1e-30)):
+        with pytest.raises(fst.FstBadWeightError, match=r"arcmap: power: the weight .* does not fit"):
+            fst.arcmap(one(arc_type, weight), map_type="power", power=10.0)
+    with pytest.raises(fst.FstBadWeightError):
+        fst.arcmap(one("real", 1e-44), map_type="invert")
 
 
 def test_paths_at_random_as_a_tree_of_counts() -> None:
