@@ -14,6 +14,7 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.display.readable import shorten
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.operands import refuse_large
 from tokenfst.automata.pieces import text as text_groups
 from tokenfst.automata.pieces.substrings import substring_of
 from tokenfst.budget import Budget
@@ -83,6 +84,7 @@ def delimited_list(
     """
     if low < 0 or (high is not None and high < low):
         raise ConstraintError(f"a list cannot have {low} to {high} items")
+    refuse_large("delimited_list", low=low, high=high)
     source = f"delimited_list({_shown(item)}, {_shown(separator)}, {low}, {high})"
     parts = Assembly()
     made = text_groups.listed(

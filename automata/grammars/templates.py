@@ -202,9 +202,10 @@ def _parse(text: _Text, pieces: Sequence[Piece], whole: Constraint) -> dict[str,
     if len(readings) > 1:
         one, other = readings
         name = next(name for name in one if one[name] != other[name])
+        ways = (each[name].decode(errors="backslashreplace") for each in readings)
+        spelled = " or ".join(shorten(repr(way), _SHOWN) for way in ways)
         raise ConstraintError(
-            f"{shorten(repr(text), _SHOWN)} can be read in two ways: the hole {{{name}}} is {one[name]!r} or "
-            f"{other[name]!r}"
+            f"{shorten(repr(text), _SHOWN)} can be read in two ways: the hole {{{name}}} is {spelled}"
         )
     if isinstance(text, bytes):
         return readings[0]

@@ -58,9 +58,16 @@ def bounds(low: int, high: int | None) -> None:
             if high is not None
             else f"cannot repeat at least {low} times: low must be at least 0"
         )
-    for name, value in (("low", low), ("high", high)):
+    refuse_large("repeat", low=low, high=high)
+
+
+def refuse_large(call: str, **counts: int | None) -> None:
+    """Raise ConstraintError for a number of repetitions that the core does not count. ``call``: the public function
+    whose arguments the numbers are.
+    """
+    for name, value in counts.items():
         if value is not None and value > _MOST_REPETITIONS:
-            raise ConstraintError(f"repeat: {name} must be at most {_MOST_REPETITIONS}, not {value}")
+            raise ConstraintError(f"{call}: {name} must be at most {_MOST_REPETITIONS}, not {value}")
 
 
 def refuse_operand(sign: str, other: object) -> None:

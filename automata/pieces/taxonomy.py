@@ -29,7 +29,7 @@ from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.operands import encode
+from tokenfst.automata.languages.operands import encode, refuse_large
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked_but, shown
 from tokenfst.common.plurals import counted
@@ -90,6 +90,7 @@ def multi_choice(
             "to the largest, "
             "and to the number of labels where none may be used twice"
         )
+    refuse_large("multi_choice", min=min, max=most)
     if most == 0:
         raise ConstraintError("a selection of no label at all has nothing to choose: let max be 1 or more")
     for word in lexicon.words():

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import EMPTY
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.languages.operands import widest
+from tokenfst.automata.languages.operands import refuse_large, widest
 from tokenfst.common.arguments import checked
 from tokenfst.common.plurals import counted
 from tokenfst.errors import ConstraintError
@@ -45,6 +45,7 @@ def unordered(
     between = _language(separator)
     if low < 0 or (high is not None and high < low):
         raise ConstraintError(f"the number of members cannot be from {low} to {high}")
+    refuse_large("unordered", low=low, high=high)
     if (other is None and low > len(members)) or (high is not None and high < len(required)):
         listed = f"{counted(len(required), 'required member')}, {len(optional):,} optional"
         wanted = f"{low} or more" if high is None else f"{low} to {high}"

@@ -97,6 +97,14 @@ class InstructionCode {
     if (found == -1 && PyErr_Occurred()) throw nb::python_error();
     return found;
   }
+  // A number of a node as an operand, which has 32 bits: a greater one would become another number.
+  static int32_t operand(nb::handle value) {
+    const int64_t found = integer(value);
+    if (found < INT32_MIN || found > INT32_MAX) {
+      throw Error(Fault::Constraint, "an expression counts to " + std::to_string(found) + "; the greatest bound is 2147483647");
+    }
+    return static_cast<int32_t>(found);
+  }
   static Op op_of(nb::handle node) { return static_cast<Op>(node_of(node).code); }
 
   // A hash of an instruction. For a literal, whose operands are a place in `blob_` and a length, it is that of the text.
@@ -161,13 +169,13 @@ class InstructionCode {
       case Op::Unordered: return fields(value, {"low", "high", "required", "repeats"}, operands);
       case Op::Fresh: return fields(value, {"few_endings", "fewest", "few_bytes", "many_bytes", "values"}, operands);
       default:
-        for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
+        for (nb::handle each : value) operands.push_back(operand(each));
     }
   }
 
  private:
   static void fields(const nb::object& value, std::initializer_list<const char*> names, std::vector<int32_t>& operands) {
-    for (const char* name : names) operands.push_back(static_cast<int32_t>(integer(value.attr(name))));
+    for (const char* name : names) operands.push_back(operand(value.attr(name)));
   }
   void numbered(const nb::object& value, nb::dict& known, std::vector<int32_t>& operands) {
     const nb::object index =

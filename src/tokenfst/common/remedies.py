@@ -87,6 +87,16 @@ ROWS = (
         "tokenfst.regex(...) makes a constraint from a pattern, tokenfst.Language.literal(...) from one text, "
         "tokenfst.json_schema(...) from a JSON Schema, tokenfst.lark_grammar(...) from a grammar",
     ),
+    Row(
+        r"\ban Expr\b",
+        _of("tokenfst.automata.languages", named="Language"),
+        "language.expr is the expression of a language",
+    ),
+    Row(
+        r"\ban Expr\b",
+        lambda value: _is_text(value) or _is_bytes(value),
+        "tokenfst.expressions.literal(...) makes one from bytes, tokenfst.expressions.call(...) from a rule's name",
+    ),
     Row(_CONSTRAINT, _is_mapping, "tokenfst.json_schema(...) makes a constraint from a JSON Schema"),
     Row(_CONSTRAINT, _is_type, "tokenfst.json_schema(...) makes a constraint from a Python type"),
     Row(_CONSTRAINT, _is_list, "tokenfst.choices(...) makes a constraint from a list of texts"),

@@ -13,7 +13,17 @@ from reference.grammars.pushdown import TokenModel
 from reference.json.unordered import without_unordered
 from tests.support.worlds.pushdown_worlds import compose, walk
 from tests.support.worlds.token_worlds import allowed
-from tokenfst import Budget, Grammar, Language, Vocabulary, compile, regex, unordered
+from tokenfst import (
+    Budget,
+    Grammar,
+    Language,
+    Vocabulary,
+    compile,
+    delimited_list,
+    multi_choice,
+    regex,
+    unordered,
+)
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import (
     EMPTY,
@@ -138,6 +148,21 @@ def test_the_public_function_checks_its_arguments() -> None:
     for bounds in ({"low": 3}, {"high": 0}):
         with pytest.raises(ConstraintError, match="1 required member, 1 optional"):
             unordered(["a"], required=["b"], **bounds)
+
+
+def test_numbers_beyond_those_of_the_core_are_refused() -> None:
+    """They were read modulo 2^32: at most 2^32 members were none."""
+    for made in (
+        lambda: unordered(["a"], other="b", high=2**32),
+        lambda: unordered(["a"], other="b", low=2**40),
+        lambda: delimited_list("a", ",", 0, 2**32 + 1),
+        lambda: multi_choice(["a", "b"], max=2**32 + 1, unique=False),
+    ):
+        with pytest.raises(
+            ConstraintError, match=r"(unordered|delimited_list|multi_choice): .* at most 2147483647"
+        ):
+            made()
+    assert multi_choice(["a", "b"], max=2**40).accepts("b, a")
 
 
 def test_members_are_read_and_spelled_like_other_expressions() -> None:
