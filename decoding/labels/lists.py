@@ -137,9 +137,11 @@ def label_lists(
     encode: Encode | None = None,
     width: int | None = None,
 ) -> LabelLists:
-    """The ``beams`` most probable lists of different labels, or all lists if there are no more than that.
+    """Probable lists of different labels, by beam search: at most ``beams``, and all lists if there are no more.
 
-    The probabilities of each label and of the end, the other options and the errors are those of ``multi_label``.
+    The probabilities are exact, but more probable lists are missed if their beginnings are not among the ``beams`` most
+    probable ones of their length. The probabilities of each label and of the end, the other options and the errors are
+    those of ``multi_label``.
     """
     if beams < 1:
         raise DecodingError(f"beams={beams} is out of range: it must be 1 or more")

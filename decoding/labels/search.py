@@ -63,8 +63,9 @@ def top_labels(
     as in ``LabelScores.joint``. Exact.
 
     Expands the ``beams`` most probable prefixes in each call of the model, until no prefix is more probable than the
-    labels found. With ``tokenization="all"`` a label is scored by its most probable token sequence. Raises the errors
-    of ``label_probabilities``; ``BudgetExceeded`` beyond ``budget.positions`` prefixes.
+    labels found. Labels of probability zero are left out, and the list is empty if all are. With
+    ``tokenization="all"`` a label is scored by its most probable token sequence. Raises the errors of
+    ``label_probabilities``; ``BudgetExceeded`` beyond ``budget.positions`` prefixes.
     """
     if count < 1 or beams < 1:
         raise DecodingError(f"count and beams must be 1 or more: {count}, {beams}")

@@ -50,7 +50,7 @@ class TextLattice:
     @checked
     def log_weight(self, weights: torch.Tensor, finals: torch.Tensor) -> torch.Tensor:
         """The text's log weight if the arcs of ``plain`` have the log weights ``weights`` (..., arcs) and its states
-        the final weights ``finals`` (..., states); differentiable in both.
+        the final weights ``finals`` (..., states); differentiable in both. The weight of the start is not included.
         """
         arcs, states = self.arcs.to(weights.device), self._states.to(finals.device)
         return self.lattice.log_partition(weights[..., arcs], finals[..., states])
