@@ -93,8 +93,12 @@ class WeightedGrammar:
 
     @checked
     def mass(self) -> float:
-        """The total weight of all texts. The cost is that of ``log_mass``."""
-        return float(np.exp(self._total))
+        """The total weight of all texts. The cost is that of ``log_mass``.
+
+        Infinite if it exceeds the largest float: ``log_mass`` is finite then.
+        """
+        with np.errstate(over="ignore"):
+            return float(np.exp(self._total))
 
     @checked
     def log_weight(self, text: str | bytes) -> float:

@@ -1,7 +1,7 @@
 r"""n-gram models in ARPA format: ``\data\``, ``\1-grams:``, ..., ``\end\``, logarithms to the base 10.
 
 A line of order k has a logarithm, k symbols and, unless k is the highest order, the logarithm of a back-off weight (0
-if missing), separated by white space. Linear.
+if missing), separated by white space of ASCII; other spaces and line separators are parts of symbols. Linear.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from tokenfst.errors import ArpaError
 
 _HEAD = re.compile(r"\\(\d+)-grams:")
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
+_LINES = re.compile("\r\n|\r|\n")
+_SPACES = " \t\v\f"
 _LOG_10 = math.log(10)
 _MOST = 10**9
 """The greatest order, and the greatest number of n-grams, that is read."""
@@ -41,8 +43,8 @@ def read_arpa(text: str) -> Arpa:
     backoffs: dict[Words, float] = {}
     seen: dict[int, int] = {}
     order, begun, ended = 0, False, False
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip()
+    for number, line in enumerate(_LINES.split(text), 1):
+        line = line.strip(_SPACES)
         if not line or not begun:
             begun = begun or line == "\\data\\"
             continue
@@ -73,7 +75,7 @@ def _read_line(
     line: str, number: int, order: int, counts: dict[int, int], found: dict[Words, float],
     backoffs: dict[Words, float],
 ) -> None:  # fmt: skip
-    parts = line.split()
+    parts = re.split(f"[{_SPACES}]+", line)
     if order == 0:
         raise ArpaError(f"line {number}: {line[:60]!r} is no count of n-grams, which is written ngram 2=1000")
     if not order + 1 <= len(parts) <= order + 1 + (order < max(counts)):

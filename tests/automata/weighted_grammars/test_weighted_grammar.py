@@ -195,3 +195,9 @@ def test_budgets() -> None:
     rules: dict[str, Any] = {f"r{n}": {f"{{r{n + 1}}}a": 0.5, "b": 0.1} for n in range(100)}
     with pytest.raises(BudgetExceeded):
         WeightedGrammar(rules | {"r100": {"a": 1}}, "r0", Budget(bytes=5_000))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mass_beyond_floats_is_infinite() -> None:
+    grammar = WeightedGrammar({"start": {"{w}": 1e200}, "w": {"a": 1e200}})
+    assert grammar.mass() == math.inf and grammar.log_mass() == pytest.approx(400 * math.log(10))

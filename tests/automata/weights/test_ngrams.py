@@ -60,6 +60,17 @@ def test_words_with_spaces_between_them(seed: int) -> None:
         assert language.log_weight(text) == -math.inf
 
 
+def test_symbols_that_are_spaces_or_line_separators_beyond_ascii() -> None:
+    """As character models of Chinese texts have them: U+3000 stood for nothing, and the lines were refused."""
+    symbols = ["\u3000", "\xa0", "\u2028", "\x85", "\x1c", "a"]
+    text = arpa(symbols, 2, 1)
+    model = NGramModel.from_arpa(text.replace("\n", "\r\n").replace("\t", " \t "), unit="character")
+    assert model.symbols == tuple(symbols)
+    language = model.to_weighted()
+    for chosen in itertools.product(symbols, repeat=2):
+        assert language.log_weight("".join(chosen)) == pytest.approx(model.log_weight(chosen))
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("unit", ["character", "word"])
 def test_a_listed_probability_of_zero_is_not_backed_off(
