@@ -74,6 +74,11 @@ class Horizon:
                 raise DecodingError('length="at_most" needs end_tokens')
             self.ended = edges.num_states
             edges = edges.with_end(end_tokens)
+            if not edges.is_deterministic:
+                raise NondeterministicError(
+                    f"an accepting state of {self.name} has an end token also as a token of its own, so a text could "
+                    "end and go on with it: give end_tokens that no edge has"
+                )
         self.max_new_tokens, self.length, self.edges = max_new_tokens, length, edges
         self.start = int(np.flatnonzero(edges.start)[0])
         self._first_edge = np.searchsorted(edges.source, np.arange(edges.num_states + 1)).tolist()

@@ -176,6 +176,11 @@ def test_edges_are_taken_too_if_they_are_deterministic() -> None:
         HmmProduct(hmm, apart, 4, "exact")
     with pytest.raises(ValueError, match="needs end_tokens"):
         HmmProduct(hmm, edges, 4)
+    one_state = TokenEdges.from_arcs(
+        [(0, 0, 0), (0, 1, 0)], num_states=1, start=[0], accepting=[0], num_tokens=4
+    )
+    with pytest.raises(NondeterministicError, match="give end_tokens that no edge has"):
+        HmmProduct(hmm, one_state, 2, end_tokens=[1])
 
 
 def test_misfits_are_refused() -> None:
