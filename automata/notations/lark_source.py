@@ -382,6 +382,11 @@ class Source:
                 definition.name, [], names, place, own, attributes, parameter, definition.terminal
             )
             file.scope[str(token)] = definition
+        elif self.attributes(statement, file) != _NO_ATTRIBUTES:
+            message = (
+                "%extend adds alternatives, and attributes are those of the whole rule: write them where "
+            )
+            self.fail(f"{message}{str(token)!r} is defined, or use %override", file.position(token))
         elif definition.params != names or definition.parameterized != self.parameter(statement, file):
             self.fail(f"{str(token)!r} is defined with different parameters", file.position(token))
         definition.bodies.append((body, file))

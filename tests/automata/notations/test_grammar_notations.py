@@ -154,6 +154,12 @@ ERRORS: list[tuple[Callable[[str], Grammar], str, int, str]] = [
     (lark_grammar, 'start: T\nT: (/a|b/) "c"', 13, "lark joins this regular expression to others"),
     (lark_grammar, "start: a\na[max_chars=-5]: /x/", 11, "'max_chars' takes a number from 0"),
     (lark_grammar, '\ufeffstart: "a"', 0, "a byte order mark: read the file with encoding='utf-8-sig'"),
+    (
+        lark_grammar,
+        'start: a\na: "x"\n%extend a[capture="b"]: "y"',
+        24,
+        "%extend adds alternatives, and attributes are those of the whole rule",
+    ),
     (lark_grammar, 'start: %lark { a: "b" }', 7, "the grammar after %lark defines no rule 'start'"),
     (ebnf, "root ::= #x41", 9, "#x41 is a comment here and one character in W3C notation"),
     (gbnf, 'root ::= "B" (#x41 | #x42)', 14, "#x41 is a comment here and one character"),
