@@ -180,12 +180,6 @@ class PatternSyntaxError(PatternError):
     """The pattern is malformed."""
 
 
-class PatternWarning(_Printable, UserWarning):
-    """A pattern deviates from its notation, but has only one possible meaning and is read with that meaning; or a
-    grammar is read as its notation says, which is probably not what was meant.
-    """
-
-
 class UnknownSymbolError(ConstraintError):
     """A symbol is not one of those that were given.
 
@@ -474,6 +468,12 @@ class MissingDependencyError(TokenfstError, ImportError):
 
 class TokenfstWarning(_Printable, UserWarning):
     """Base class of all warnings that tokenfst emits."""
+
+
+class PatternWarning(TokenfstWarning):
+    """A pattern deviates from its notation, but has only one possible meaning and is read with that meaning; or a
+    grammar is read as its notation says, which is probably not what was meant.
+    """
 
 
 class StoreWarning(TokenfstWarning):

@@ -20,7 +20,8 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -29,7 +30,7 @@ from typer.core import TyperCommand, TyperGroup
 import tokenfst._native as _native
 from tokenfst.cli.output.examples import epilog
 from tokenfst.cli.output.exits import Exit, UsageError, prepare_streams
-from tokenfst.errors import BudgetExceeded, TokenfstError
+from tokenfst.errors import BudgetExceeded, TokenfstError, TokenfstWarning
 
 _PARSER_ERROR: type[Exception] = typer.BadParameter.mro()[1]
 
@@ -162,7 +163,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     command: Any = typer.main.get_command(app)
     try:
-        with command.make_context("tokenfst", words) as context:
+        with _telling_warnings(), command.make_context("tokenfst", words) as context:
             code = int(command.invoke(context) or Exit.YES)
         sys.stdout.flush()
         return code
@@ -248,6 +249,24 @@ def _usage(message: str, words: list[str], path: str = "") -> int:
     path = path or (f"tokenfst {words[0]}" if words and words[0] in COMMANDS else "tokenfst")
     complain(f"{message.rstrip('.')}; see: {path} --help")
     return Exit.BAD_INPUT
+
+
+@contextlib.contextmanager
+def _telling_warnings() -> Iterator[None]:
+    """Prints tokenfst's warnings as the command line's own, without the line of the program that warned."""
+    plain = warnings.showwarning
+
+    def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, TokenfstWarning):
+            plain(message, category, *place, **more)
+            return
+        from tokenfst.cli.output.terminal import warn
+
+        warn(str(message))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = tell
+        yield
 
 
 def run_in_thread() -> int:

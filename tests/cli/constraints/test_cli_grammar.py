@@ -25,6 +25,7 @@ from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammar
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.cli.questions.linting import unspelled
 from tokenfst.decoding.artifacts import artifact
+from tokenfst.errors import PatternWarning, TokenfstWarning
 
 LISTS = 'root ::= "[" (item ("," item)*)? "]"\nitem ::= root | [ab]+\n'
 SAME_IN_LARK = 'start: "[" [item ("," item)*] "]"\nitem: start | /[ab]+/\n'
@@ -70,6 +71,14 @@ def test_line_ends_and_byte_order_marks(folder: Path) -> None:
         text = (folder / name).read_text()
         (folder / name).write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
         assert tokenfst("sample", "-g", name, "--depth", "0", "--seed", "3").code == 0
+
+
+def test_warnings_are_those_of_the_command_line(folder: Path) -> None:
+    (folder / "class.gbnf").write_text('root ::= ["a"]\n')
+    done = tokenfst("check", "--grammar", "class.gbnf", "a")
+    assert (done.code, done.out) == (0, 'yes  "a"\n')
+    assert done.err.startswith('warning: ["a"] in line 1 is one of') and ".py" not in done.err
+    assert issubclass(PatternWarning, TokenfstWarning)
 
 
 def test_other_starts(folder: Path) -> None:
