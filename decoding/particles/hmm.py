@@ -331,7 +331,7 @@ class Hmm:
 
     def _ids(self, tokens: torch.Tensor) -> torch.Tensor:
         """The tokens on the model's device, each within its vocabulary."""
-        tokens = tokens.to(self.device, torch.long)
+        tokens = _integers("tokens", tokens).to(self.device, torch.long)
         outside = tokens[(tokens < 0) | (tokens >= self.vocab_size)]
         if len(outside):
             raise TokenIdError(
@@ -351,7 +351,7 @@ class Hmm:
         rows, columns = tokens.shape
         if lengths is None:
             return self._ids(tokens), torch.full((rows,), columns, device=self.device)
-        lengths = lengths.to(self.device, torch.long)
+        lengths = _integers("lengths", lengths).to(self.device, torch.long)
         if lengths.shape != (rows,) or bool(((lengths < 0) | (lengths > columns)).any()):
             raise HmmError(
                 f"lengths must be one for each row ({counted(rows, 'row')}), from 0 to {columns}, not "
@@ -359,6 +359,13 @@ class Hmm:
             )
         padding = torch.arange(columns, device=self.device) >= lengths[:, None]
         return self._ids(tokens.to(self.device).masked_fill(padding, 0)), lengths
+
+
+def _integers(name: str, given: torch.Tensor) -> torch.Tensor:
+    kind = given.dtype
+    if given.numel() and (kind.is_floating_point or kind.is_complex or kind == torch.bool):
+        raise HmmError(f"{name} must be integers, not {given.dtype}")
+    return given
 
 
 def _check_distributions(name: str, table: torch.Tensor, like: torch.Tensor) -> None:

@@ -171,6 +171,11 @@ class HmmProduct:
         """(rows,): the states after the tokens (rows,), from the states (rows,). Raises ``MatcherError`` for a token
         that a state does not allow.
         """
+        self._check_states(states)
+        if tokens.shape != states.shape:
+            raise HmmError(
+                f"tokens must be one for each of {counted(len(states), 'state')}, not {tuple(tokens.shape)}"
+            )
         pairs = zip(states.tolist(), tokens.tolist(), strict=True)
         found = [self.horizon.next_state(state, token) for state, token in pairs]
         return torch.tensor(found, dtype=torch.long, device=states.device)
@@ -231,6 +236,10 @@ class HmmProduct:
         first; and for these log p_hmm(x | prefix), if it is requested.
         """
         self._check_states(states)
+        if len(belief.state) != len(states):
+            raise HmmError(
+                f"a belief of {counted(len(belief.state), 'row')} goes with as many states, not {len(states):,}"
+            )
         if not 1 <= left <= self.horizon.max_new_tokens:
             raise TokenLimitError(
                 f"max_new_tokens must be from 1 to {self.horizon.max_new_tokens}, not {left}"

@@ -18,17 +18,17 @@ distillation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
-from tokenfst.common.arguments import checked
+from tokenfst.common.arguments import checked, whole
 from tokenfst.common.renamed import renamed
 from tokenfst.common.token_ids import check_width
-from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs
+from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs, prompt_rows
 from tokenfst.decoding.particles.hmm import Hmm, unit_maximum
 from tokenfst.decoding.particles.resampling import draw_one
-from tokenfst.errors import HmmError, MissingDependencyError
+from tokenfst.errors import ArgumentTypeError, HmmError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -196,14 +196,17 @@ def draw_samples(
     max_new_tokens: int,
     vocabulary: Vocabulary,
     generator: torch.Generator | None = None,
+    width: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """``count`` unconstrained continuations of each prompt, sampled from the model.
 
     Returns tokens (prompts · count, max_new_tokens) in order of the prompts, and lengths: a row ends after its first
     end token of ``vocabulary``, and the rest is padding. Ids that the model scores beyond the vocabulary are never
-    drawn. ``generator``: on the model's device.
+    drawn. ``generator``: on the model's device. ``width``: the number of scores, if ``model`` is a function.
     """
-    language_model = as_language_model(model)
+    for name, value in (("count", count), ("max_new_tokens", max_new_tokens)):
+        whole("draw_samples", name, value, 1)
+    language_model = as_language_model(model, width)
     check_width(language_model.width, len(vocabulary))
     session = language_model.start(prompts)
     device = session.logits.device
@@ -241,15 +244,23 @@ def distil_hmm(
     max_new_tokens: int,
     generator: torch.Generator | None = None,
     batch_prompts: int = 16,
+    width: int | None = None,
     **training: Any,
 ) -> Training:
     """A hidden Markov model of the text that ``model`` writes after the prompts: ``count`` samples of each, then EM.
 
     Samples of at most ``max_new_tokens`` tokens are drawn by ``draw_samples``, for ``batch_prompts`` prompts at a time.
-    ``hidden_size``: the number of hidden states. ``generator``: on the model's device. ``training``: options of
-    ``train_hmm``. The result stores its vocabulary, so that using it with another one raises an error.
+    ``hidden_size``: the number of hidden states. ``generator``: on the model's device. ``width``: the number of scores,
+    if ``model`` is a function. ``training``: options of ``train_hmm``. The result stores its vocabulary, so that using
+    it with another one raises an error.
     """
-    every: Sequence[Sequence[int]] | torch.Tensor = prompts
+    for name, value in (("hidden_size", hidden_size), ("batch_prompts", batch_prompts)):
+        whole("distil_hmm", name, value, 1)
+    try:
+        signature(train_hmm).bind(None, None, **training)  # before the samples, which may take hours
+    except TypeError as error:
+        raise ArgumentTypeError(f"distil_hmm: {error}") from None
+    every = prompt_rows(prompts)
     parts = [
         draw_samples(
             model,
@@ -258,6 +269,7 @@ def distil_hmm(
             max_new_tokens=max_new_tokens,
             vocabulary=vocabulary,
             generator=generator,
+            width=width,
         )
         for begin in range(0, len(every), batch_prompts)
     ]

@@ -36,7 +36,7 @@ from typing import Any, Literal, get_args
 from tokenfst.automata.languages.display.readable import quoted
 from tokenfst.automata.pictures.charts import Bar, Chart, svg
 from tokenfst.budget import Budget
-from tokenfst.common.arguments import checked_but
+from tokenfst.common.arguments import checked_but, whole
 from tokenfst.common.plurals import counted
 from tokenfst.common.renamed import renamed
 from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, next_log_probs
@@ -121,6 +121,7 @@ class Particles(Generations):
 
         Raises ``ParticleError`` if no particle was accepted.
         """
+        whole("Particles.draw", "count", count, 1)
         if self.log_evidence == -math.inf:
             raise ParticleError(
                 "no particle was accepted, so none can be drawn: use more particles, or a proposal that knows the "

@@ -175,3 +175,8 @@ def test_tables_and_sequences_are_checked() -> None:
         hmm.log_likelihood(torch.tensor([0, 1]))
     with pytest.raises(HmmError, match=r"lengths must be one for each row .1 row., from 0 to 2"):
         hmm.forward(torch.tensor([[0, 1]]), torch.tensor([3]))
+    for tokens in (torch.tensor([[0.7, 1.0]]), torch.tensor([[True, False]]), torch.tensor([[1j]])):
+        with pytest.raises(HmmError, match="tokens must be integers, not torch"):
+            hmm.log_likelihood(tokens)
+    with pytest.raises(HmmError, match="lengths must be integers"):
+        hmm.log_likelihood(torch.tensor([[0, 1]]), torch.tensor([1.5]))

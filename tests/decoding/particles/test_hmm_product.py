@@ -21,6 +21,7 @@ from tokenfst.decoding.particles.hmm_product import HmmProduct
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.errors import (
     BudgetExceeded,
+    HmmError,
     MatcherError,
     NondeterministicError,
     TokenLimitError,
@@ -181,6 +182,19 @@ def test_edges_are_taken_too_if_they_are_deterministic() -> None:
     )
     with pytest.raises(NondeterministicError, match="give end_tokens that no edge has"):
         HmmProduct(hmm, one_state, 2, end_tokens=[1])
+
+
+def test_rows_must_fit_together() -> None:
+    product = HmmProduct(small(1), automaton("a*b"), 3)
+    belief, start = product.hmm.start(2), torch.tensor([product.start])
+    for question in (product.log_joint, product.log_accepted, product.log_weights):
+        with pytest.raises(HmmError, match="a belief of 2 rows goes with as many states, not 1"):
+            question(belief, start, 3)
+    with pytest.raises(HmmError, match="one for each of 1 state"):
+        product.next_states(start, torch.tensor([0, 0]))
+    for states in (torch.tensor([99]), torch.tensor([-1]), torch.tensor([[0]]), torch.tensor([0.0])):
+        with pytest.raises(HmmError, match="integers from 0"):
+            product.next_states(states, torch.zeros_like(states))
 
 
 def test_misfits_are_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pydoc_data.topics import topics
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from tokenfst import Vocabulary
 from tokenfst.decoding.models.language_model import CallbackModel
 from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.decoding.particles.hmm_training import distil_hmm, draw_samples, first_hmm, train_hmm
-from tokenfst.errors import HmmError, LogitsError, VocabularyMismatchError
+from tokenfst.errors import HmmError, LogitsError, TokenfstError, VocabularyMismatchError
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -134,6 +135,28 @@ def test_what_cannot_be_learned_from_is_refused() -> None:
     never = Hmm(torch.ones(1), torch.ones(1, 1), torch.tensor([[0.5, 0.5, 0.0]]))
     with pytest.raises(HmmError, match="row 1 has probability zero"):
         train_hmm(never, torch.tensor([[0, 1], [0, 2]]), batch_rows=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden_size": 0}, "distil_hmm: hidden_size must be at least 1"),
+        ({"batch_prompts": 0}, "distil_hmm: batch_prompts must be at least 1"),
+        ({"count": 0}, "draw_samples: count must be at least 1"),
+        ({"max_new_tokens": -1}, "draw_samples: max_new_tokens must be at least 1"),
+        ({"prompts": []}, "no prompts"),
+        ({"steps": 3}, "distil_hmm: got an unexpected keyword argument 'steps'"),
+    ],
+)
+def test_options_are_checked_before_the_model_is_called(options: dict[str, Any], message: str) -> None:
+    def never(ids: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("the model was called")
+
+    given: dict[str, Any] = {"prompts": [[1]], "hidden_size": 2, "count": 2, "max_new_tokens": 3}
+    with pytest.raises(TokenfstError, match=message):
+        distil_hmm(never, vocabulary=VOCABULARY, width=5, **given | options)
+    plain = distil_hmm(chain, vocabulary=VOCABULARY, width=5, **given | {"prompts": torch.tensor([[4]])})
+    assert plain.hmm.vocab_size == 5
 
 
 def test_models_are_checked() -> None:

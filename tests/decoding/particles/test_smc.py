@@ -355,6 +355,8 @@ def test_more_particles_than_texts_are_shared_out() -> None:
     exact, _ = posterior(list(accepted_sequences(automaton("ab|b"), 3, False)), probability)
     assert set(found.distribution()) <= set(exact)
     assert total_variation(found.distribution(), exact) < 0.1
+    with pytest.raises(ValueError, match=r"Particles\.draw: count must be at least 1"):
+        found.draw(0)
     empty = smc(MODEL, [[0]], automaton("a*"), particles=2, max_new_tokens=0)[0]
     assert (empty.tokens, empty.log_evidence) == ([[], []], 0.0)
 
