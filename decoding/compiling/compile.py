@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, overload
 
+from tokenfst.automata.expressions.expression import intersect
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint
@@ -117,6 +118,8 @@ def compile(
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
+    if tokenization == "canonical":
+        constraint = _encoded_as_they_are(constraint, vocabulary)
     program = constraint.program()
     own: Program | None = program
     if program.is_token_level:
@@ -125,9 +128,10 @@ def compile(
         own, program = None, of_single_bytes(constraint, vocabulary).program()
     native = compose(program, vocabulary, budget)
     if native.is_empty:
+        left_out = _LEFT_OUT if tokenization == "canonical" and _changes_texts(vocabulary) else ""
         raise EmptyLanguageError(
             f"no string satisfies {constraint.source}: the language is empty. Look for parts that contradict each "
-            "other, such as the two sides of an intersection"
+            f"other, such as the two sides of an intersection{left_out}"
         )
     if not vocabulary.native.complete:
         warn_unspellable(constraint, vocabulary, native)
@@ -138,6 +142,28 @@ def compile(
 
         return CanonicalAutomaton(automaton, budget)
     return automaton
+
+
+_LEFT_OUT = (
+    ". With this tokenizer, canonical tokenizations leave out texts that contain added tokens or are not in its normal "
+    "form (docs/research/canonical.md)"
+)
+
+
+def _changes_texts(vocabulary: Vocabulary) -> bool:
+    return vocabulary.encoding is not None and vocabulary.encoding.changes_texts
+
+
+def _encoded_as_they_are(constraint: Constraint, vocabulary: Vocabulary) -> Constraint:
+    """The constraint without the texts that the tokenizer changes, or in which it finds added tokens."""
+    if vocabulary.encoding is None or not vocabulary.encoding.changes_texts:
+        return constraint
+    from tokenfst.tokenizers.segmentation.ordinary_texts import ordinary_texts
+
+    texts = Language(ordinary_texts(vocabulary.encoding), "texts that the tokenizer does not change")
+    if isinstance(constraint, Language):
+        return Language(intersect(constraint.expr, texts.expr), constraint.source, constraint.budget)
+    return constraint & texts
 
 
 def _scores(

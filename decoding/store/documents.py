@@ -128,7 +128,7 @@ class Document:
             self.text,
             sorted(self.options.items()),
             vocabulary.fingerprint,
-            vocabulary.split_pattern,
+            None if vocabulary.encoding is None else vocabulary.encoding.to_document(),
         ]
         told += [sorted(options.items()), compiler()]
         try:

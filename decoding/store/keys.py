@@ -69,7 +69,8 @@ def make_key(
     program = constraint.program()
     options: dict[str, Any] = {"expand": expand, "tokenization": tokenization}
     if tokenization == "canonical":
-        options["split_pattern"] = vocabulary.split_pattern
+        encoding = vocabulary.encoding
+        options["split_pattern"] = None if encoding is None else encoding.to_document()
     if named := {name.name for name in program.token_names if not name.special}:
         given = token_classes or {}
         options["token_classes"] = {

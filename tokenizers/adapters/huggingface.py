@@ -111,7 +111,7 @@ def from_specification(
         eos,
         special,
         initial_tokens=pad_tokens(first, size),
-        split_pattern=byte_pair_encoding(document),
+        split_pattern=byte_pair_encoding(document, later),
         name=name,
     )
 

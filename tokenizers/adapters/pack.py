@@ -39,6 +39,7 @@ import numpy as np
 from tokenfst.common.plurals import counted
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.adapters.token_file import write_whole
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -54,7 +55,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str,
     "size": int,
     "special_tokens": dict,
-    "split_pattern": (str, type(None)),
+    "split_pattern": (str, dict, type(None)),
     "start_absorbs": bool,
     "symbols": (list, type(None)),
     "tries": list,
@@ -79,8 +80,9 @@ def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:
     A pack has no merges. The split pattern is left out if the merges that ``vocabulary`` lists are not those by ids.
     """
     # Here, because reading packs must be quick.
-    from tokenfst.tokenizers.segmentation.tokenizer import split_pattern_by_ids
+    from tokenfst.tokenizers.segmentation.tokenizer import encoding_by_ids
 
+    encoding = encoding_by_ids(vocabulary)
     kinds = (False, True)[: 1 + (vocabulary.initial_tokens is not None)]
     tables: list[bytes] = []
     if tries and sys.byteorder == "little":  # the byte order of the core's memory
@@ -92,7 +94,7 @@ def pack(vocabulary: Vocabulary, *, tries: bool = True) -> bytes:
         "name": vocabulary.name,
         "size": len(vocabulary),
         "special_tokens": dict(vocabulary.special_tokens),
-        "split_pattern": split_pattern_by_ids(vocabulary),
+        "split_pattern": None if encoding is None else encoding.to_document(),
         "start_absorbs": vocabulary.start_absorbs,
         "symbols": None if vocabulary.symbols is None else list(vocabulary.symbols),
         "tries": [len(each) for each in tables],
@@ -135,7 +137,7 @@ def read_pack(
             initial_tokens=None if initial is None else pad_tokens(list(initial), size),
             start_absorbs=found.start_absorbs,
             symbols=found.symbols and [*found.symbols, *[None] * ((size or 0) - len(found))],
-            split_pattern=found.split_pattern,
+            split_pattern=found.encoding,
             name=found.name,
         ).with_tries(found.tries)
     except VocabularyError as error:
@@ -175,6 +177,7 @@ def unpack(path: object, data: bytes | memoryview) -> Vocabulary:
     for each, step in zip(sizes, steps, strict=True):
         tries.append(np.frombuffer(whole[begin : begin + each], np.uint8))
         begin += step
+    pattern = header["split_pattern"]
     try:
         found = Vocabulary(
             next(tables),
@@ -183,7 +186,7 @@ def unpack(path: object, data: bytes | memoryview) -> Vocabulary:
             initial_tokens=next(tables) if header["initial"] else None,
             start_absorbs=header["start_absorbs"],
             symbols=header["symbols"],
-            split_pattern=header["split_pattern"],
+            split_pattern=None if pattern is None else BytePairEncoding.of_document(pattern),
             name=header["name"],
         )
     except (VocabularyError, TypeError) as error:

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from tokenfst.errors import VocabularyError
-from tokenfst.tokenizers.segmentation.tokenizer import split_pattern_by_ids
+from tokenfst.tokenizers.segmentation.tokenizer import encoding_by_ids
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 from tokenfst.tokenizers.vocabulary.tables import pad_tokens
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -67,9 +68,7 @@ def read_token_file(
     symbols = document.get("symbols")
     if not _are_symbols(symbols):
         raise VocabularyError(f"{path}: symbols must be a list of names, or null for special tokens")
-    split_pattern = document.get("split_pattern")
-    if not isinstance(split_pattern, str | None):
-        raise VocabularyError(f"{path}: split_pattern must be a string, not {split_pattern!r}")
+    pattern = document.get("split_pattern")
     try:
         return Vocabulary(
             pad_tokens(_table(document["tokens"], "tokens"), size),
@@ -78,7 +77,7 @@ def read_token_file(
             initial_tokens=None if initial is None else pad_tokens(_table(initial, "initial_tokens"), size),
             start_absorbs=document.get("start_absorbs", False) is True,
             symbols=symbols and symbols + [None] * ((size or 0) - len(symbols)),
-            split_pattern=split_pattern,
+            split_pattern=None if pattern is None else BytePairEncoding.of_document(pattern),
             name=str(document.get("name", "")) or f"tokens:{path}",
         )
     except VocabularyError as error:
@@ -99,9 +98,9 @@ def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
         document["start_absorbs"] = vocabulary.start_absorbs
     if vocabulary.symbols is not None:
         document["symbols"] = list(vocabulary.symbols)
-    pattern = split_pattern_by_ids(vocabulary)
-    if pattern is not None:
-        document["split_pattern"] = pattern
+    encoding = encoding_by_ids(vocabulary)
+    if encoding is not None:
+        document["split_pattern"] = encoding.to_document()
     write_whole(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
 
 

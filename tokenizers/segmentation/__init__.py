@@ -4,5 +4,6 @@ Invariant: the tokens of a text are those of the tokenizer itself. Cost: tables 
 look-up for each token.
 
 Read in this order: ``character_kinds``, ``split_pattern`` (the pattern of the boundaries), ``cuts`` (the same, token by
-token), ``byte_pairs`` (which tokens may be adjacent), ``tokenizer`` (all of it together).
+token), ``byte_pairs`` (which tokens may be adjacent), ``ordinary_texts`` (what a tokenizer does not change),
+``tokenizer`` (all of it together).
 """

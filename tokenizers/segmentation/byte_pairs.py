@@ -49,9 +49,9 @@ class BytePairs:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        tokens = vocabulary.tokens
+        tokens = _merged_tokens(vocabulary)
         rank = {data: token for token, data in enumerate(tokens) if data}
-        if len(rank) != len(tokens) - len(vocabulary.special_token_ids):
+        if len(rank) != sum(map(bool, tokens)):
             raise TokenizationError(
                 f"{vocabulary!r} has several tokens of the same bytes: a tokenizer uses one of them, and which "
                 "is not known"
@@ -141,6 +141,18 @@ class _Forest:
         covered = np.cumsum(change[:-1]) > 0
         covered[self._near[merges]] = True
         return covered[self._number]
+
+
+def _merged_tokens(vocabulary: Vocabulary) -> tuple[bytes, ...]:
+    """The bytes of each token that merges make; ``b""`` for special and added tokens."""
+    tokens = list(vocabulary.tokens)
+    for text, token in vocabulary.encoding.added if vocabulary.encoding is not None else ():
+        if not 0 <= token < len(tokens) or tokens[token] not in (b"", text.encode()):
+            raise TokenizationError(
+                f"{vocabulary!r} has no token {token} with the text {text!r}, its added token"
+            )
+        tokens[token] = b""
+    return tuple(tokens)
 
 
 def _split_all(tokens: tuple[bytes, ...], rank: dict[bytes, int]) -> npt.NDArray[np.int64]:

@@ -9,6 +9,9 @@ visited state of the segmentation.
 
 from __future__ import annotations
 
+import dataclasses
+import re
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
@@ -47,6 +50,13 @@ class BytePairTokenizer:
         self._tokens = vocabulary.tokens
         self._numbers = {data: token for token, data in enumerate(vocabulary.tokens) if data}
         self._longest = max(map(len, vocabulary.tokens))
+        encoding = vocabulary.encoding
+        self._is_nfc = encoding is not None and encoding.is_nfc
+        self._numbers_of_added = {text.encode(): token for text, token in encoding.added} if encoding else {}
+        longest_first = sorted(self._numbers_of_added, key=len, reverse=True)
+        self._added = (
+            re.compile(b"(" + b"|".join(map(re.escape, longest_first)) + b")") if longest_first else None
+        )
         self._followers: OrderedDict[int, _Bits] = OrderedDict()
         self._predecessors: OrderedDict[int, npt.NDArray[np.bool_]] = OrderedDict()
 
@@ -63,15 +73,28 @@ class BytePairTokenizer:
         return bool(self.followers(token)[following >> 5] >> (following & 31) & 1)
 
     def encode(self, data: bytes) -> list[int]:
-        """The tokens of a text, as the tokenizer itself cuts it.
+        """The tokens of a text, as the tokenizer itself cuts it. The text of a special token is a text like any other.
 
-        Raises ``TokenizationError`` if ``data`` is not UTF-8, or contains code points that the Unicode tables in
-        use do not know.
+        Raises ``TokenizationError`` if ``data`` is not UTF-8 or not in the tokenizer's normal form, or contains code
+        points that the Unicode tables in use do not know. Linear in the text, times the length of the longest token.
+        """
+        if self._added is None:
+            return self._pieces(data)
+        tokens = []
+        for number, part in enumerate(self._added.split(data)):
+            tokens += [self._numbers_of_added[part]] if number % 2 else self._pieces(part)
+        return tokens
+
+    def _pieces(self, data: bytes) -> list[int]:
+        """The tokens of a text without added tokens.
 
         At each position all possible histories are kept, which are few: those in which a piece ends here, and, for each
-        last token, those in which the piece continues. One of them remains at the end. Linear in the text, times the
-        length of the longest token.
+        last token, those in which the piece continues. One of them remains at the end.
         """
+        if self._is_nfc and not unicodedata.is_normalized("NFC", data.decode("utf-8", "replace")):
+            raise TokenizationError(
+                f"{data[:40]!r} is not in the normal form NFC: the tokenizer writes another text"
+            )
         cuts, numbers = self.segmentation, self._numbers
         ways: list[dict[tuple[int, int], tuple[int, tuple[int, int]]]] = [{} for _ in range(len(data) + 1)]
         ways[0][cuts.start, _NO_TOKEN] = (_NO_TOKEN, (cuts.start, _NO_TOKEN))
@@ -123,18 +146,19 @@ def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> B
     return _known_tokenizer(vocabulary, pattern, vocabulary.encoding)
 
 
-def split_pattern_by_ids(vocabulary: Vocabulary) -> str | None:
-    """The split pattern for a file that does not list merges: the vocabulary's own if its merges amount to those by
-    ids, else ``None``.
+def encoding_by_ids(vocabulary: Vocabulary) -> BytePairEncoding | None:
+    """The encoding for a file that does not list merges: the vocabulary's own if its merges amount to those by ids,
+    else ``None``.
 
     As costly as a ``BytePairTokenizer``, if the vocabulary lists merges.
     """
-    if vocabulary.encoding is not None and vocabulary.encoding.merges is not None:
-        try:
-            BytePairs(vocabulary)
-        except TokenizationError:
-            return None
-    return vocabulary.split_pattern
+    if vocabulary.encoding is None or vocabulary.encoding.merges is None:
+        return vocabulary.encoding
+    try:
+        BytePairs(vocabulary)
+    except TokenizationError:
+        return None
+    return dataclasses.replace(vocabulary.encoding, merges=None)
 
 
 @lru_cache(maxsize=4)

@@ -8,6 +8,9 @@ that are left are the tokens.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.errors import VocabularyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +20,43 @@ class BytePairEncoding:
     ``split_pattern``: the pattern, as tiktoken has it. ``merges``: the two parts of each merge, by rank: a line for
     each, with a space between them, in the characters of ``byte_level_alphabet`` (as ``merges.txt``, without its first
     line). ``None``: any two parts whose bytes are a token can be merged, with its id as the rank (tiktoken's form).
+    ``added``: texts and ids of the tokens that are found in a text before it is split, the longest of the leftmost; the
+    text between them is then encoded by itself. ``is_nfc``: a text is first brought into the normal form NFC.
     """
 
     split_pattern: str
     merges: str | None = None
+    added: tuple[tuple[str, int], ...] = ()
+    is_nfc: bool = False
+
+    @property
+    def changes_texts(self) -> bool:
+        """Whether some texts are not split as they are: they contain added tokens, or are not in the normal form."""
+        return bool(self.added) or self.is_nfc
+
+    def to_document(self) -> str | dict[str, Any]:
+        """What files and keys say of the encoding: the split pattern, or an object of it with the added tokens and the
+        form. It does not have the merges.
+        """
+        if not self.changes_texts:
+            return self.split_pattern
+        return {"pattern": self.split_pattern, "added": dict(self.added), "nfc": self.is_nfc}
+
+    @classmethod
+    def of_document(cls, document: object) -> BytePairEncoding:
+        """The encoding of which ``to_document`` wrote this. Raises ``VocabularyError``."""
+        match document:
+            case str():
+                return cls(document)
+            case {"pattern": str(pattern), "added": dict(added), "nfc": bool(nfc), **others} if not others:
+                if all(
+                    isinstance(text, str) and text and type(token) is int for text, token in added.items()
+                ):
+                    return cls(pattern, added=tuple(sorted(added.items())), is_nfc=nfc)
+        raise VocabularyError(
+            "split_pattern must be a string, or an object with the keys pattern, added (texts to ids) and nfc, "
+            f"not {document!r:.80}"
+        )
 
 
 def byte_level_alphabet() -> dict[str, int]:
