@@ -6,6 +6,7 @@ language. Each becomes an automaton without epsilon arcs; weights are logarithms
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -115,7 +116,7 @@ def _log(name: str, text: object, weight: object) -> float:
             "WeightedGrammar", f"the weight of {text!r:.80} in rules[{name!r}]", weight,
             "a number that is not negative and finite", ArgumentValueError,
         )  # fmt: skip
-    return float(np.log(weight)) if weight else -np.inf
+    return math.log(weight) if weight else -np.inf
 
 
 def _leaf(name: str, rule: str | Constraint | WeightedLanguage) -> Net:

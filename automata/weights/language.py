@@ -14,6 +14,7 @@ rational (those of a neural model) have none.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -170,10 +171,10 @@ class WeightedLanguage:
                 not isinstance(text, Constraint)
                 and (data := encode(text, "WeightedLanguage.alternatives", f"choices[{at}]")) is not None
             ):
-                texts.append((data, float(np.log(weight)) if weight else -np.inf))
+                texts.append((data, math.log(weight) if weight else -np.inf))
             elif weight:
                 each = text if isinstance(text, Constraint) else Language.literal(text)
-                parts.append(cls.of(each, budget).scaled(float(np.log(weight))))
+                parts.append(cls.of(each, budget).scaled(math.log(weight)))
         parts.append(cls(of_texts(texts), "", budget))
         while len(parts) > 1:
             pairwise = [one | other for one, other in zip(parts[::2], parts[1::2], strict=False)]

@@ -44,7 +44,7 @@ class Lattice:
     ) -> None:  # fmt: skip
         whole("Lattice", "states", states, 1)
         whole("Lattice", "start", start, 0, states - 1)
-        given = np.array(arcs, np.int64).reshape(-1, 2) if len(arcs) else np.zeros((0, 2), np.int64)
+        given = _pairs(arcs)
         if len(given) and not (given.min() >= 0 and given.max() < states):
             at = int(np.flatnonzero(((given < 0) | (given >= states)).any(axis=1))[0])
             refuse(
@@ -114,9 +114,26 @@ class Lattice:
             if bool(torch.isnan(each).any()) or bool((each == torch.inf).any()):
                 refuse("log_partition", name, each, "without NaN and infinity", ArgumentValueError)
         ends = self._final.to(weights) if finals is None else finals + self._final.to(finals)
-        shape = torch.broadcast_shapes(weights.shape[:-1], ends.shape[:-1])
+        try:
+            shape = torch.broadcast_shapes(weights.shape[:-1], ends.shape[:-1])
+        except RuntimeError:
+            wanted = f"of a batch that fits that of the weights, {tuple(weights.shape[:-1])}"
+            refuse("log_partition", "finals", finals, wanted, ArgumentValueError)
         ends = ends.to(weights)[..., self._order.to(weights.device)]
         return weights.expand(*shape, -1), ends.expand(*shape, -1)
+
+
+def _pairs(arcs: Sequence[tuple[int, int]] | npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+    """The arcs as an array (arcs, 2)."""
+    if not len(arcs):
+        return np.zeros((0, 2), np.int64)
+    try:
+        given = np.array(arcs)
+    except ValueError:  # of different lengths
+        given = np.zeros(0)
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        refuse("Lattice", "arcs", arcs, "pairs of whole numbers, a source and a target", ArgumentValueError)
+    return given.astype(np.int64)
 
 
 def _topological(arcs: npt.NDArray[np.int64], states: int) -> npt.NDArray[np.int64]:

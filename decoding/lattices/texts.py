@@ -12,9 +12,9 @@ import torch
 
 from tokenfst.automata.languages.operands import encode
 from tokenfst.automata.weights.language import WeightedLanguage
-from tokenfst.common.arguments import checked
+from tokenfst.common.arguments import checked, refuse
 from tokenfst.decoding.lattices.lattice import Lattice
-from tokenfst.errors import ConstraintError
+from tokenfst.errors import ArgumentValueError, ConstraintError
 
 
 class TextLattice:
@@ -45,6 +45,7 @@ class TextLattice:
                     arcs.append(arc)
             here = onward
         self.lattice = Lattice(pairs, len(states), finals=here.values())
+        self._size = len(machine.labels), machine.num_states
         self.arcs, self._states = torch.tensor(arcs, dtype=torch.int64), torch.tensor(states)
 
     @checked
@@ -52,5 +53,8 @@ class TextLattice:
         """The text's log weight if the arcs of ``plain`` have the log weights ``weights`` (..., arcs) and its states
         the final weights ``finals`` (..., states); differentiable in both. The weight of the start is not included.
         """
+        for name, given, size in (("weights", weights, self._size[0]), ("finals", finals, self._size[1])):
+            if given.dim() < 1 or given.shape[-1] != size:
+                refuse("TextLattice.log_weight", name, given, f"a tensor (..., {size})", ArgumentValueError)
         arcs, states = self.arcs.to(weights.device), self._states.to(finals.device)
         return self.lattice.log_partition(weights[..., arcs], finals[..., states])

@@ -201,3 +201,4 @@ def test_budgets() -> None:
 def test_a_mass_beyond_floats_is_infinite() -> None:
     grammar = WeightedGrammar({"start": {"{w}": 1e200}, "w": {"a": 1e200}})
     assert grammar.mass() == math.inf and grammar.log_mass() == pytest.approx(400 * math.log(10))
+    assert WeightedGrammar({"start": {"a": 10**400}}).log_mass() == pytest.approx(400 * math.log(10))

@@ -159,6 +159,7 @@ def test_alternatives_add_up_and_many_are_linear() -> None:
         assert math.exp(mixed.log_weight(text)) == pytest.approx(due)
     many = WeightedLanguage.alternatives({f"label number {number}": 2.0 for number in range(5000)})
     assert many.mass() == pytest.approx(10_000)
+    assert WeightedLanguage.alternatives({"a": 10**400}).log_mass() == pytest.approx(400 * math.log(10))
     with pytest.raises(ConstraintError, match="lone surrogate"):
         WeightedLanguage.alternatives({"\ud800": 1})
     with pytest.raises(TypeError, match=r"alternatives: choices\[0\] must be text or bytes"):

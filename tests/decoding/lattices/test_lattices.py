@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from reference.transducers.weighted import lattice_total
 from tokenfst import WeightedLanguage
 from tokenfst.decoding.lattices.lattice import Lattice
 from tokenfst.decoding.lattices.texts import TextLattice
-from tokenfst.errors import ConstraintError
+from tokenfst.errors import ArgumentValueError, ConstraintError
 
 
 def random_lattice(seed: int) -> tuple[Lattice, list[tuple[int, int]], int]:
@@ -77,6 +78,22 @@ def test_what_is_refused() -> None:
         lattice.log_partition(torch.full((1,), torch.nan))
     with pytest.raises(ValueError, match="float32"):
         lattice.log_partition(torch.zeros(1, dtype=torch.float16))
+
+
+@pytest.mark.parametrize("arcs", [[(0, 1.5)], [(0, 1, 2)], [(0, 1, 1, 2)], [(0, 1), (1,)], [("0", "1")]])
+def test_arcs_that_are_no_pairs_of_states_are_refused(arcs: Any) -> None:
+    """1.5 was state 1, and four numbers were two arcs."""
+    with pytest.raises(ArgumentValueError, match="arcs must be pairs of whole numbers"):
+        Lattice(arcs, 3)
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ArgumentValueError, match=r"finals must be of a batch that fits .* \(3,\)"):
+        Lattice([(0, 1)], 2).log_partition(torch.zeros(3, 1), torch.zeros(2, 2))
+    lattice = TextLattice(WeightedLanguage.alternatives({"a": 1, "b": 2}), "a")
+    for weights, finals in ((5, 3), (2, 1)):
+        with pytest.raises(ArgumentValueError, match=r"must be a tensor \(..., "):
+            lattice.log_weight(torch.zeros(weights), torch.zeros(finals))
 
 
 def test_weights_learned_from_texts_are_their_shares() -> None:
