@@ -67,12 +67,18 @@ def _solve(machine: Machine, source: Ints, target: Ints, ends: Floats, deadline:
         deadline.check()
         if 4 * 8 * len(part) ** 2 > budget.bytes:
             raise BudgetExceeded("bytes", budget.bytes, f"{WHERE}: a cycle of {counted(len(part), 'state')}")
-        sums[part] = _component(machine, np.array(part), arcs, (source, target), sums, ends)
+        sums[part] = _component(machine, np.array(part), arcs, (source, target), sums, ends, deadline)
     return sums
 
 
 def _component(
-    machine: Machine, part: Ints, arcs: Ints, ways: tuple[Ints, Ints], sums: Floats, ends: Floats
+    machine: Machine,
+    part: Ints,
+    arcs: Ints,
+    ways: tuple[Ints, Ints],
+    sums: Floats,
+    ends: Floats,
+    deadline: Deadline,
 ) -> Floats:
     """The sums of the states of one component; the sums of components after it are known."""
     source, target = (each[arcs] for each in ways)
@@ -84,15 +90,15 @@ def _component(
     weights = machine.weights[arcs]
     np.logaddexp.at(known, np.append(np.arange(len(part)), at[~inside]),
                     np.append(ends[part], weights[~inside] + sums[target[~inside]]))  # fmt: skip
-    found = solved(known, (at[inside], to, weights[inside]))
+    found = solved(known, (at[inside], to, weights[inside]), deadline)
     if found is None:
         raise _diverging(machine, part, arcs[inside], ways)
     return found
 
 
-def solved(known: Floats, arcs: tuple[Ints, Ints, Floats]) -> Floats | None:
+def solved(known: Floats, arcs: tuple[Ints, Ints, Floats], deadline: Deadline) -> Floats | None:
     """The logs x of the least solution of e^x(at) = e^known(at) + Σ e^weight e^x(to) for arcs (at, to, weight), sorted
-    by the first; None if it diverges.
+    by the first; None if it diverges. Raises ``BudgetExceeded("seconds")``.
     """
     at, to, weights = arcs
     found = _in_multiples(known, arcs, np.zeros(len(known)), _SPREAD)
@@ -102,6 +108,7 @@ def solved(known: Floats, arcs: tuple[Ints, Ints, Floats]) -> Floats | None:
     places, begins = np.unique(at, return_index=True)
     scale = known
     for _ in known:
+        deadline.check()
         before, scale = scale, known.copy()
         onward = np.logaddexp.reduceat(weights + before[to], begins)
         scale[places] = np.logaddexp(known[places], onward)

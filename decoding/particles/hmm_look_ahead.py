@@ -218,7 +218,11 @@ class HmmLookAhead(ScoreSource):
                     else:
                         after = mass + self._onward[target].log() + self._scale[target]
                         known[at] = torch.logaddexp(known[at], after)
-            found = _solved(known.numpy().ravel(), table.reshape(size, size)) if cyclic else known.numpy()
+            found = (
+                _solved(known.numpy().ravel(), table.reshape(size, size), self._deadline)
+                if cyclic
+                else known.numpy()
+            )
             self._keep(part, torch.from_numpy(found.reshape(len(part), hidden)))
 
     def _mass(self, tokens: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -234,10 +238,10 @@ class HmmLookAhead(ScoreSource):
         self._onward[states] = self._ahead[states] @ self._passed.T
 
 
-def _solved(known: Floats, table: Floats) -> Floats:
+def _solved(known: Floats, table: Floats, deadline: Deadline) -> Floats:
     """The logs x of the least solution of e^x = e^known + e^table e^x. Raises HmmError if it is infinite."""
     at, to = np.nonzero(table > -np.inf)
-    found = solved(known, (at, to, table[at, to]))
+    found = solved(known, (at, to, table[at, to]), deadline)
     if found is None:
         raise HmmError(
             "the expected weight of what follows is infinite: on a cycle of the language the model never ends, and the "

@@ -18,6 +18,7 @@ from tokenfst import Budget, WeightedLanguage, maximum_entropy, regex
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.weights.machine import without_failures
 from tokenfst.automata.weights.sums import onward_sums
+from tokenfst.automata.weights.sums import solved as solved_sums
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -225,6 +226,15 @@ def test_texts_of_a_cycle_that_are_nearly_impossible_stay_in_the_distribution() 
     assert language.log_weight("a" * 200) == pytest.approx(-1800)
     found = maximum_entropy(regex("(a{300}b|c{2,200}d)*"), 50.0)
     assert found.log_weight("a" * 300 + "b") > -math.inf
+
+
+def test_a_long_cycle_takes_no_more_time_than_the_budget_has() -> None:
+    known = np.append(0.0, np.full(99, -np.inf))
+    ring = np.arange(100), (np.arange(100) + 1) % 100, np.full(100, -9.0)
+    found = solved_sums(known, ring, Deadline(Budget(), "a test"))
+    assert found is not None and found[1] == pytest.approx(-891)
+    with pytest.raises(BudgetExceeded, match="second"):
+        solved_sums(known, ring, Deadline(Budget(seconds=1e-9), "a test"))
 
 
 @pytest.mark.parametrize("seed", [*range(6), 58, 265, 371, 493])
