@@ -10,70 +10,97 @@ after each letter. So characters that are composed with ASCII letters or with mo
 is, are not accepted: texts in which they follow a letter without a composition are lost. All other texts in NFC are
 accepted.
 
-Cost: a pass over all code points, once for a process.
+Cost: passes over all code points, and an automaton of 2,033 states over bytes, once for a process: 0.2 s.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
-from tokenfst.automata.characters.classes import character_set, every_character
-from tokenfst.automata.characters.utf8 import normalize
+import numpy as np
+
+from tokenfst.automata.characters.classes import every_character
 from tokenfst.automata.expressions.expression import (
     UNIVERSE,
     Expr,
     complement,
     concat,
+    intersect,
     literal,
-    repeat,
     union,
 )
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.images.letters import crawl, write_letters
+from tokenfst.budget import Budget
 from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 
 _MOST_LETTERS = 16
 """The most letters with which a character may be composed, if it is to be accepted after others."""
 _BLOCK = 256
 
+_Codes = frozenset[int]
+_Kind = tuple[bool, int, _Codes, int]
+"""What matters of a character: whether it is never accepted; its combining class; the characters that are composed with
+it if they come next; itself, if it is one of these, else -1.
+"""
+_State = tuple[_Codes, int]
+"""The characters that are composed with the last letter if they come next, and the class of the last mark, else 0."""
+
 
 def ordinary_texts(encoding: BytePairEncoding) -> Expr:
     """The language over bytes of the texts that are encoded as they are."""
-    found: list[Expr] = [literal(text.encode()) for text, _ in encoding.added]
-    if encoding.is_nfc:
-        found.append(_out_of_nfc())
-    return complement(concat(UNIVERSE, union(*found), UNIVERSE))
+    parts = [_texts_in_nfc()] if encoding.is_nfc else []
+    if encoding.added:
+        found = union(*(literal(text.encode()) for text, _ in encoding.added))
+        parts.append(complement(concat(UNIVERSE, found, UNIVERSE)))
+    return intersect(*parts) if parts else UNIVERSE
 
 
 @lru_cache(maxsize=1)
-def _out_of_nfc() -> Expr:
-    """What no accepted text contains: single characters, and marks after others."""
+def _texts_in_nfc() -> Expr:
+    begins, kinds = _intervals()
+    distinct = list(dict.fromkeys(kinds))
+    class_of = {own: ccc for _, ccc, _, own in distinct if own >= 0}
+
+    def follow(state: _State) -> tuple[None, dict[int, _State]]:
+        composed, last = state
+        found: dict[int, _State] = {}
+        for number, (never, ccc, then, own) in enumerate(distinct):
+            between_is_lower = last < ccc or last == ccc == 0
+            if never or 0 < ccc < last or (own in composed and between_is_lower):
+                continue
+            still = frozenset(each for each in composed if class_of[each] > ccc)
+            found[number] = (still, ccc) if ccc else (then, 0)
+        return None, found
+
+    deadline = Deadline(Budget(), "the texts in NFC")
+    start: _State = frozenset(), 0
+    table, accepting = crawl(start, follow, lambda _: True, len(distinct), deadline)
+    numbers = {kind: number for number, kind in enumerate(distinct)}
+    group = np.array([numbers[kind] for kind in kinds])
+    return write_letters(np.array(begins), group, table, accepting, "characters", deadline)
+
+
+def _intervals() -> tuple[list[int], list[_Kind]]:
+    """Intervals of code points of one kind: where each begins, and its kind."""
     never, letters_of = _compositions()
-    classes: dict[int, list[int]] = {}
-    for code, ccc in enumerate(map(unicodedata.combining, every_character())):
-        if ccc:
-            classes.setdefault(ccc, []).append(code)
-
-    def below(ccc: int) -> Expr:
-        return _one(code for each, codes in classes.items() if each < ccc for code in codes)
-
-    composed: dict[tuple[frozenset[int], int], list[int]] = {}
+    composed: dict[int, set[int]] = {}
     for code, letters in letters_of.items():
-        composed.setdefault((letters, unicodedata.combining(chr(code))), []).append(code)
-    return union(
-        _one(never),
-        *(concat(_one(codes), below(ccc)) for ccc, codes in classes.items()),
-        *(
-            concat(_one(letters), repeat(below(ccc)), _one(codes))
-            for (letters, ccc), codes in composed.items()
-        ),
-    )
-
-
-def _one(codes: Iterable[int]) -> Expr:
-    """One of the characters."""
-    return character_set(normalize((code, code) for code in codes), True)
+        for letter in letters:
+            composed.setdefault(letter, set()).add(code)
+    classes = np.fromiter(map(unicodedata.combining, every_character()), np.int64)
+    special = {*never, *letters_of, *composed, *np.flatnonzero(classes).tolist()}
+    begins: list[int] = []
+    kinds: list[_Kind] = []
+    for code in sorted({0, *special, *(code + 1 for code in special)}):
+        then = frozenset(composed.get(code, ()))
+        kind = code in never, int(classes[code]), then, code if code in letters_of else -1
+        if not kinds or kind != kinds[-1]:
+            begins.append(code)
+            kinds.append(kind)
+    return begins, kinds
 
 
 def _compositions() -> tuple[set[int], dict[int, frozenset[int]]]:
