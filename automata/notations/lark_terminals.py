@@ -8,11 +8,13 @@ So ``/".*?"/`` ends at the first quotation mark, and ``/a|ab/`` never matches "a
 Lark's notation, lark tries those with longer words first; ``in_order`` does the same.
 
 With look-around, only two cases are decided: each word is its own match, or the shortest match always comes first; then
-a word with a shorter match is not a word. Other cases are refused.
+a text with a shorter match is not a word. Look-around in the shorter match sees the whole text, as in ``re.match``.
+Other cases are refused.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from importlib import import_module
@@ -58,6 +60,7 @@ _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", '"': '"', "\\": "\\"}
 _OPAQUE = re.compile(r"\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]")
 """Escapes and character classes."""
 _GROUP = re.compile(r"\([^()]*\)")
+_GLOBAL_FLAGS = re.compile(r"(?:\(\?[aimsux]+\))*")
 _AROUND = ("(?=", "(?!", "(?<", "\\b", "\\B")
 """What a pattern that asks about the text around it contains."""
 _BOUNDARIES = (_constants.AT_BOUNDARY, _constants.AT_NON_BOUNDARY)
@@ -247,7 +250,8 @@ def expression_of(alternatives: list[str], patterns: Patterns) -> Expr:
     words = [expression_of([each], patterns) for each in alternatives]
     if whole.reserved:
         return union(*words)
-    hidden = [concat(union(*words[:k]), ANY_BYTE, UNIVERSE) for k in range(1, len(words))]
+    before = itertools.accumulate(alternatives[:-1], "{}|{}".format)
+    hidden = [_longer(each, budget) for each in before]
     return union(
         words[0],
         *(intersect(each, complement(over)) for each, over in zip(words[1:], hidden, strict=True)),
@@ -257,9 +261,9 @@ def expression_of(alternatives: list[str], patterns: Patterns) -> Expr:
 def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
     """An alternative that ``leftmost`` does not support."""
     if pattern.reserved:
-        return _shortest(pattern) if _is_lazy(pattern) else _meaning(pattern, budget)
+        return _shortest(pattern, budget) if _is_lazy(pattern) else _meaning(pattern, budget)
     if leftmost.is_shortest(pattern, budget or DEFAULT):
-        return _shortest(pattern)
+        return _shortest(pattern, budget)
     raise UnsupportedPatternError(
         "a shorter match may hide a longer one here; with look-around or a repetition of what may be empty this "
         "cannot be decided; write longer alternatives first, or as separate terminals",
@@ -309,10 +313,18 @@ def _is_lazy(pattern: Pattern) -> bool:
     return False
 
 
-def _shortest(pattern: Pattern) -> Expr:
-    """The words that have no shorter word as a prefix."""
-    whole = expression(pattern)
-    return intersect(whole, complement(concat(whole, ANY_BYTE, UNIVERSE)))
+def _shortest(pattern: Pattern, budget: Budget | None) -> Expr:
+    """The words of which no proper prefix is a match: the shortest match comes first."""
+    whole = _meaning(pattern, budget)
+    longer = concat(whole, ANY_BYTE, UNIVERSE) if pattern.reserved else _longer(str(pattern.text), budget)
+    return intersect(whole, complement(longer))
+
+
+def _longer(text: str, budget: Budget | None) -> Expr:
+    """The texts of which a proper prefix is a match. Look-around in it sees the whole text, not the prefix alone."""
+    flags = _GLOBAL_FLAGS.match(text)[0]  # type: ignore[index]  # it matches everywhere
+    end = "\n" if "x" in flags else ""
+    return expression(f"{flags}(?:{text[len(flags) :]}{end})(?s:.)+", 0, budget)
 
 
 def _inside(op: Any, argument: Any) -> list[Any]:

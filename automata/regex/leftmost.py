@@ -85,12 +85,12 @@ class Places:
     ``folded``: the body of a repetition is expanded only once, whatever its counts, so positions are over-approximated.
     Repetitions of a few characters a fixed number of times are expanded nevertheless. ``blind``: conditions on the
     surrounding text (look-around, anchors) are ignored. ``hollow``: something that may be empty is repeated without
-    bound; ``re`` ends such a repetition by its own rules. ``ends_twice``: some text leads to the end in two ways.
-    Raises BudgetExceeded("positions").
+    bound, or lazily more than once; ``re`` ends such a repetition by its own rules. ``ends_twice``: some text leads to
+    the end in two ways. ``backwards``: the opposite order of preference. Raises BudgetExceeded("positions").
     """
 
-    def __init__(self, pattern: Pattern, *, folded: bool = False) -> None:
-        self.pattern, self.folded = pattern, folded
+    def __init__(self, pattern: Pattern, *, folded: bool = False, backwards: bool = False) -> None:
+        self.pattern, self.folded, self.backwards = pattern, folded, backwards
         self.sets: list[Ranges | None] = [None]
         self.ways: list[tuple[int, ...]] = [()]
         self.loops: dict[int, tuple[int, int]] = {}
@@ -157,14 +157,15 @@ class Places:
             _, added, removed, body = argument
             return self._sequence(body.data, combine_flags(flags, added, removed), rest)
         if op is BRANCH:
-            return self._place(tuple(self._sequence(each.data, flags, rest) for each in argument[1]))
+            ways = tuple(self._sequence(each.data, flags, rest) for each in argument[1])
+            return self._place(ways[::-1] if self.backwards else ways)
         if op is FAILURE:
             return self._place(())
         if op is AT or op is ASSERT or op is ASSERT_NOT:
             self.blind = True
             return rest
         low, high, body = argument
-        greedy = op is MAX_REPEAT
+        greedy = (op is MAX_REPEAT) != self.backwards
         short = (
             low == high
             and high * len(body.data) <= _SHORT
@@ -181,6 +182,7 @@ class Places:
                 return begin if low else again
             rest = again
         else:
+            self.hollow |= op is MIN_REPEAT and low < high > 1 and body.getwidth()[0] == 0
             after = rest
             for _ in range(high - low):
                 begin = self._sequence(body.data, flags, rest)
@@ -241,10 +243,16 @@ def is_certain(pattern: Pattern, budget: Budget) -> bool:
 
 
 def is_shortest(pattern: Pattern, budget: Budget) -> bool:
-    """Whether the shortest word is always preferred: sufficient, not necessary. Ignores look-around."""
+    """Whether the shortest match is always preferred, and after it the next longer one.
+
+    Look-around may exclude the first matches. So it is not enough that nothing is preferred to the first end: in the
+    opposite order no end may be preferred to what continues.
+    """
     places = Places(pattern)
     made = _automaton(places, budget)
-    return not places.ends_twice and not made.table[made.accepting].any()
+    if places.hollow or places.ends_twice or made.table[made.accepting].any():
+        return False
+    return not places.blind or _automaton(Places(pattern, backwards=True), budget).hides != _SURE
 
 
 def _automaton(places: Places, budget: Budget) -> Leftmost:
