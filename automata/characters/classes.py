@@ -17,7 +17,7 @@ millisecond for a new class; a dictionary look-up for a known one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -64,6 +64,8 @@ _IGNORECASE, _UNICODE, _DOTALL = int(re.IGNORECASE), int(re.UNICODE), int(re.DOT
 _CLASS_FLAGS = TEXT | _IGNORECASE | _UNICODE | _DOTALL
 """The flags on which the meaning of a class depends."""
 
+
+_BLOCK = 256
 
 ClassItem = tuple[Any, Any]
 """A member of a class as ``re._parser`` writes it: (operator, argument)."""
@@ -139,6 +141,16 @@ def every_character() -> str:
     """The string of all code points in ascending order, surrogates included."""
     codes = np.arange(MAX_CODE_POINT + 1, dtype="<u4")
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def changed_characters(edit: Callable[[str], str]) -> dict[int, tuple[int, ...]]:
+    """The characters that ``edit`` changes, with their results. Blocks that it does not change contain none."""
+    changed: dict[int, tuple[int, ...]] = {}
+    for begin in range(0, MAX_CODE_POINT + 1, _BLOCK):
+        block = every_character()[begin : begin + _BLOCK]
+        if edit(block) != block:
+            changed |= {ord(each): tuple(map(ord, to)) for each in block if (to := edit(each)) != each}
+    return changed
 
 
 def _scan(pattern: str, flags: int) -> Ranges:

@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal, get_args
 
 import numpy as np
 
-from tokenfst.automata.characters.classes import every_character
+from tokenfst.automata.characters.classes import changed_characters, every_character
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import (
     Ints,
@@ -68,22 +68,9 @@ class LetterMap:
     marks: Mapping[int, int]
 
 
-_BLOCK = 256
-
-
-def _changed(edit: Callable[[str], str]) -> dict[int, tuple[int, ...]]:
-    """The characters that ``edit`` changes, with their results. Blocks that it does not change contain none."""
-    changed: dict[int, tuple[int, ...]] = {}
-    for begin in range(0, sys.maxunicode + 1, _BLOCK):
-        block = every_character()[begin : begin + _BLOCK]
-        if edit(block) != block:
-            changed |= {ord(each): tuple(map(ord, to)) for each in block if (to := edit(each)) != each}
-    return changed
-
-
 @lru_cache(maxsize=2)
 def _decompositions(form: Literal["NFD", "NFKD"]) -> LetterMap:
-    images = _changed(partial(unicodedata.normalize, form))
+    images = changed_characters(partial(unicodedata.normalize, form))
     classes = enumerate(map(unicodedata.combining, every_character()))
     return LetterMap(images, {code: ccc for code, ccc in classes if ccc and code not in images})
 
@@ -91,7 +78,7 @@ def _decompositions(form: Literal["NFD", "NFKD"]) -> LetterMap:
 @lru_cache(maxsize=1)
 def full_case_folding() -> LetterMap:
     """``str.casefold``, character by character."""
-    return LetterMap(_changed(str.casefold), {})
+    return LetterMap(changed_characters(str.casefold), {})
 
 
 @checked_but("language")

@@ -16,12 +16,11 @@ Cost: passes over all code points, and an automaton of 2,033 states over bytes, 
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
-from typing import Literal
+from functools import lru_cache, partial
 
 import numpy as np
 
-from tokenfst.automata.characters.classes import every_character
+from tokenfst.automata.characters.classes import changed_characters, every_character
 from tokenfst.automata.expressions.expression import (
     UNIVERSE,
     Expr,
@@ -38,7 +37,6 @@ from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 
 _MOST_LETTERS = 16
 """The most letters with which a character may be composed, if it is to be accepted after others."""
-_BLOCK = 256
 
 _Codes = frozenset[int]
 _Kind = tuple[bool, int, _Codes, int]
@@ -105,9 +103,10 @@ def _intervals() -> tuple[list[int], list[_Kind]]:
 
 def _compositions() -> tuple[set[int], dict[int, frozenset[int]]]:
     """The characters that are not accepted; and the letters of each other one that NFC composes with letters."""
-    replaced = _changed("NFC")
+    replaced = changed_characters(partial(unicodedata.normalize, "NFC")).keys()
+    decomposed = changed_characters(partial(unicodedata.normalize, "NFD")).keys()
     letters_of: dict[int, set[int]] = {}
-    for code in _changed("NFD") - replaced:
+    for code in decomposed - replaced:
         first, second = _parts(code)
         letters_of.setdefault(second, set()).add(first)
     few = {
@@ -116,16 +115,6 @@ def _compositions() -> tuple[set[int], dict[int, frozenset[int]]]:
         if len(letters) <= _MOST_LETTERS and min(letters) > 0x7F
     }
     return replaced | (letters_of.keys() - few.keys()), few
-
-
-def _changed(form: Literal["NFC", "NFD"]) -> set[int]:
-    """The code points that a normal form replaces."""
-    text, found = every_character(), set()
-    for begin in range(0, len(text), _BLOCK):
-        block = text[begin : begin + _BLOCK]
-        if not unicodedata.is_normalized(form, block):
-            found |= {ord(each) for each in block if unicodedata.normalize(form, each) != each}
-    return found
 
 
 def _parts(code: int) -> tuple[int, int]:
