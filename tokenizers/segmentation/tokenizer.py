@@ -140,8 +140,8 @@ def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> B
         raise TokenizationError(
             f"how the tokenizer of {vocabulary!r} makes tokens of a text is not known: this needs a byte-pair encoding "
             "of bytes whose ids are in the order of their ranks: a Tekken file, a tiktoken encoding, a Hugging Face "
-            "tokenizer with a ByteLevel decoder, at most one Split, no normalizer and only special added tokens, or "
-            "Vocabulary(..., split_pattern=...)"
+            "tokenizer with a ByteLevel decoder, at most one Split and no normalizer but NFC, or "
+            "Vocabulary(..., split_pattern=...); docs/research/canonical.md has all conditions"
         )
     return _known_tokenizer(vocabulary, pattern, vocabulary.encoding)
 
