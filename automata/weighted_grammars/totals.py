@@ -2,7 +2,8 @@
 
 The weight of a call is the total weight of the called rule, so the total of a rule is a sum over paths of its automaton
 (``sums``) that uses the totals of its callees. Mutually recursive rules are polynomial equations, solved by Newton's
-method from zero, as in ``grammar_mass``. After division by the weight of all continuations (Nederhof and Satta,
+method from below, as in ``grammar_mass``, in multiples of the totals of short words, so that no number overflows or
+underflows. After division by the weight of all continuations (Nederhof and Satta,
 "Probabilistic parsing as intersection", 2003), the weights of each state sum to one.
 
 Series of matrices are summed by squaring, 1 + M + M² + ... = (1 + M)(1 + M²)(1 + M⁴)...: there is no subtraction, so
@@ -21,10 +22,11 @@ from tokenfst.automata.rules.graph import components
 from tokenfst.automata.weighted_grammars.nets import Arcs, Net
 from tokenfst.automata.weights.machine import Floats, Machine
 from tokenfst.automata.weights.sums import inward_sums, onward_sums
-from tokenfst.errors import BudgetExceeded, ConstraintError, DivergingGrammarError, DivergingSumError
+from tokenfst.errors import BudgetExceeded, DivergingGrammarError, DivergingSumError
 
 _LARGEST = 1e13
 _STEPS = 200
+_ROUNDS = 20
 _DOUBLINGS = 60
 WHERE = "the sum over a weighted grammar"
 
@@ -32,8 +34,7 @@ WHERE = "the sum over a weighted grammar"
 def totals(nets: Sequence[Net], deadline: Deadline) -> tuple[Floats, list[Floats]]:
     """The log of the total of each rule, and of the continuations of each of its states.
 
-    Raises ``DivergingSumError`` for a language, ``DivergingGrammarError``, ``BudgetExceeded``; ``ConstraintError`` if
-    numbers underflow.
+    Raises ``DivergingSumError`` for a language, ``DivergingGrammarError``, ``BudgetExceeded``.
     """
     logs = np.full(len(nets), -np.inf)
     onward: list[Floats] = [np.zeros(0)] * len(nets)
@@ -117,66 +118,67 @@ def _none() -> Arcs:
 
 
 def _solve(nets: Sequence[Net], part: list[int], logs: Floats, deadline: Deadline) -> None:
-    """Newton's method on the totals of rules that call each other round."""
-    place = {number: at for at, number in enumerate(part)}
+    """Newton's method on the totals of rules that call each other round, in multiples of the totals of short words."""
     names = [nets[number].name for number in part]
-    found = np.zeros(len(part))
+    _begin(nets, part, logs, deadline)
+    part = [number for number in part if logs[number] > -np.inf]
+    place = {number: at for at, number in enumerate(part)}
+    scale, found = logs[part], np.ones(len(part))
+    scales = np.zeros(len(nets))
+    scales[part] = scale
     for _ in range(_STEPS):
         deadline.check()
-        with np.errstate(divide="ignore"):
-            logs[part] = np.log(found)
+        logs[part] = np.log(found) + scale
         values, slopes = np.zeros(len(part)), np.zeros((len(part), len(part)))
         for at, number in enumerate(part):
             net, ahead = nets[number], _onward(nets[number], logs, deadline)
             source, rule, weight, target = net.calls
             after = _sums(net, logs, deadline, inward=True)
             with np.errstate(over="ignore"):
-                values[at] = np.exp(ahead[net.start])
-                each = np.exp(after[source] + weight + ahead[target])
+                values[at] = np.exp(ahead[net.start] - scale[at])
+                each = np.exp(after[source] + weight + ahead[target] + scales[rule] - scale[at])
             for called, slope in zip(rule.tolist(), each.tolist(), strict=True):
                 if called in place:
                     slopes[at, place[called]] += slope
         change = np.maximum(values - found, 0)
         if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
             raise DivergingGrammarError(names)
-        if (change <= 1e-15 * found).all() and (values > 0).sum() == (found > 0).sum():
-            break
+        if (change <= 1e-15 * found).all():
+            return
         grown = found + series(slopes, names, deadline) @ change
         if not grown.max() < _LARGEST:
             raise DivergingGrammarError(names)
         if (grown <= found * (1 + 1e-15)).all():
-            break
+            return
         found = grown
-    else:
-        raise DivergingGrammarError(names)
-    _refuse_underflow(nets, part, found, logs)
+    raise DivergingGrammarError(names)
 
 
-def _refuse_underflow(nets: Sequence[Net], part: list[int], found: Floats, logs: Floats) -> None:
-    """Raise ``ConstraintError`` if a rule has words, but their weights are too small for a float."""
-    with_words = {number for number, log in enumerate(logs) if log > -np.inf} - set(part)
-    changed = True
-    while changed:
-        before = len(with_words)
-        with_words |= {number for number in part if _has_word(nets[number], with_words)}
-        changed = len(with_words) > before
-    for at, number in enumerate(part):
-        if number in with_words and not found[at]:
-            raise ConstraintError(
-                f"{WHERE}: the words of the rule {nets[number].name!r} weigh less than a number of float64 can say"
-            )
+def _begin(nets: Sequence[Net], part: list[int], logs: Floats, deadline: Deadline) -> None:
+    """Set the logs of the part's rules to totals of some of their words: at most the totals of all, and usually of the
+    same order of magnitude.
+    """
 
+    def total(number: int) -> float:
+        return float(_onward(nets[number], logs, deadline)[nets[number].start])
 
-def _has_word(net: Net, with_words: set[int]) -> bool:
-    alive = net.finals > -np.inf
-    usable = np.isin(net.calls[1], list(with_words)) & (net.calls[2] > -np.inf)
-    source = np.concatenate([net.bytes[0][net.bytes[2] > -np.inf], net.calls[0][usable]])
-    target = np.concatenate([net.bytes[3][net.bytes[2] > -np.inf], net.calls[3][usable]])
-    while True:
-        before = alive.sum()
-        alive[source[alive[target]]] = True
-        if alive.sum() == before:
-            return bool(alive[net.start])
+    callers: dict[int, set[int]] = {number: set() for number in part}
+    for number in part:
+        for called in set(nets[number].calls[1].tolist()) & callers.keys():
+            callers[called].add(number)
+    waiting = list(part)
+    while waiting:
+        number = waiting.pop()
+        if logs[number] == -np.inf:
+            logs[number] = total(number)
+            if logs[number] > -np.inf:
+                waiting += callers[number]
+    for _ in range(_ROUNDS):
+        before = logs[part]
+        for number in part:
+            logs[number] = total(number)
+        if not (logs[part] > before + 1).any():
+            break
 
 
 def _onward(net: Net, logs: Floats, deadline: Deadline) -> Floats:

@@ -202,3 +202,32 @@ def test_a_mass_beyond_floats_is_infinite() -> None:
     grammar = WeightedGrammar({"start": {"{w}": 1e200}, "w": {"a": 1e200}})
     assert grammar.mass() == math.inf and grammar.log_mass() == pytest.approx(400 * math.log(10))
     assert WeightedGrammar({"start": {"a": 10**400}}).log_mass() == pytest.approx(400 * math.log(10))
+
+
+def test_patterns_with_many_texts_do_not_diverge() -> None:
+    """A pattern's texts have weight 1 each, so there are totals beyond 10^13, which was the bound of a sum."""
+    grammar = WeightedGrammar({"start": {"[{start}]": 0.5, '"{name}"': 1.0}, "name": "[a-z]{1,12}"})
+    assert grammar.mass() == pytest.approx(2 * sum(26**count for count in range(1, 13)))
+    tiny = WeightedGrammar({"start": {"[{start}]": 0.5, "{name}": 1e-300}, "name": {"a": 1e-300}})
+    assert tiny.log_mass() == pytest.approx(math.log(2) - 600 * math.log(10))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("scale", [1e20, 1e-90])
+def test_totals_do_not_depend_on_the_unit_of_weights(seed: int, scale: float) -> None:
+    """With d calls multiplied by scale^(1 - d), all totals are multiplied by the scale."""
+    draw = random.Random(seed)
+    count = draw.choice([1, 2, 3])
+
+    def rule() -> dict[str, float]:
+        linear = {f"x{{a{draw.randrange(count)}}}": draw.choice([0.1, 0.3]) for _ in range(2)}
+        twice = {f"q{{a{draw.randrange(count)}}}{{a{draw.randrange(count)}}}": 0.05}
+        return linear | twice | {"y": draw.choice([0.2, 0.5])}
+
+    rules = {f"a{number}": rule() for number in range(count)}
+    scaled = {
+        name: {text: weight * scale ** (1 - text.count("{")) for text, weight in ways.items()}
+        for name, ways in rules.items()
+    }
+    due = WeightedGrammar(rules, "a0").log_mass() + math.log(scale)
+    assert WeightedGrammar(scaled, "a0").log_mass() == pytest.approx(due, rel=1e-9)
