@@ -67,6 +67,8 @@ def test_what_is_no_grammar(text: str, message: str) -> None:
 def test_what_the_other_notation_cannot_say() -> None:
     with pytest.raises(UnsupportedPatternError, match="by its id"):
         gbnf_to_lark("root ::= !<tool>")
+    with pytest.raises(UnsupportedPatternError, match="#x41 is a comment here"):
+        gbnf_to_lark("root ::= #x41")
 
 
 @pytest.mark.parametrize("text", SAME_TEXT)

@@ -141,8 +141,8 @@ class Dialect:
 
 
 def parsed(dialect: Dialect, text: str, deadline: Deadline | None = None) -> list[Any]:
-    """The trees of a text's rules: a head, perhaps options, and alternatives. Raises PatternSyntaxError and
-    BudgetExceeded("seconds").
+    """The trees of a text's rules: a head, perhaps options, and alternatives. Raises PatternSyntaxError,
+    UnsupportedPatternError for characters as W3C writes them, and BudgetExceeded("seconds").
     """
     if not isinstance(text, str):
         refuse_text(dialect.name, text)
@@ -154,9 +154,17 @@ def parsed(dialect: Dialect, text: str, deadline: Deadline | None = None) -> lis
         "[": "this character class does not end",
         "{": "a repetition is written {m}, {m,} or {m,n}",
     }
-    return list(
+    trees = list(
         parse(dialect.notation, text, _TOKENS, unfinished, deadline=deadline, late="expansions").children
     )
+    for rule in trees if "#x" in text else ():
+        for token in tokens_of(rule.children[-1], "W3C"):
+            message = (
+                rf"{token} is a comment here and one character in W3C notation; write it as \x, \u or \U in a string, "
+                "or a space after the # of a comment"
+            )
+            raise fault(message, text, token.start_pos, UnsupportedPatternError)
+    return trees
 
 
 def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Grammar:
@@ -275,12 +283,6 @@ class Reader:
         if token.type == "CLASS":
             self.classes[token[1:-1]] = token.start_pos
             return self.character_class(token, token.start_pos)
-        if token.type == "W3C":
-            message = (
-                rf"{token} is a comment here and one character in W3C notation; write it as \x, \u or \U in a string, "
-                "or a space after the # of a comment"
-            )
-            self.fail(message, token.start_pos, UnsupportedPatternError)
         if not self.dialect.wildcard:
             self.fail("'.' has no meaning here; write a character class", token.start_pos)
         return character_set(((0, MAX_CODE_POINT),), True)
