@@ -219,8 +219,7 @@ def _custom(given: Any, pointer: str, budget: Budget | None) -> Constraint:
         if syntax == "lark":
             return lark_grammar(definition, budget=budget)
         if syntax == "regex":
-            made = regex(definition)
-            return made if budget is None else made.with_budget(budget)
+            return regex(definition, budget=budget)
     except PatternError as error:
         raise ToolError(f"{pointer}/definition", str(error)) from error
     except EmptyLanguageError as error:

@@ -100,3 +100,10 @@ def test_a_request_with_a_recursive_grammar() -> None:
         assert made.parse(text).calls[0].arguments == {"input": '("a")'}
     made = tokenfst.from_openai({"tools": [custom("[0-9]+", "regex")]}, format="hermes")
     assert made.accepts('<tool_call>\n{"name": "run", "arguments": {"input": "12"}}\n</tool_call>')
+
+
+def test_a_pattern_is_read_within_the_budget() -> None:
+    tool = custom("a{1,20000000}", "regex")
+    with pytest.raises(tokenfst.BudgetExceeded, match="10,000,000 positions"):
+        tokenfst.tools([tool], format="hermes")
+    tokenfst.tools([tool], format="hermes", budget=tokenfst.Budget(positions=10**9))
