@@ -50,8 +50,10 @@ def named_machines(pairs: Iterable[Any], types: tuple[type, ...]) -> tuple[list[
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[1], types):
             raise FstArgError(f"replace: pairs[{at}] is not a pair of a label and a machine")
         label, machine = pair
-        if not isinstance(label, int) or label <= 0 or label in labels:
-            raise FstArgError(f"replace: pairs[{at}]: a label is a positive integer, once: {label!r}")
+        if not isinstance(label, int) or isinstance(label, bool) or not 0 < label < 2**31 or label in labels:
+            raise FstArgError(
+                f"replace: pairs[{at}]: a label is an integer from 1 to 2^31 - 1, once: {label!r}"
+            )
         labels[label] = at
         machines.append(machine)
     if not machines:

@@ -160,9 +160,10 @@ def smc(
     not accept exact lengths of the latter. ``proposal``: "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov
     model of the model's output after its prompts, over the same vocabulary; or finished products of the automata with
     it, for reuse. ``corrected``, ``potentials``, ``defensive``: options of P-GCD; see ``HmmProduct.log_weights``, the
-    module, and ``ProductRows``. ``defensive`` is the share of tokens that are drawn as in GCD, as a safeguard against
-    wrong look-aheads. ``resampling``: the scheme (module ``resampling``). ``ess_threshold``: particles of a prompt are
-    resampled after a step if their effective sample size is below this share of k; 0 never, 1 (nearly) always.
+    module, and ``ProductRows``; they and ``hmm`` have no effect on the other proposals. ``defensive`` is the share of
+    tokens that are drawn as in GCD, as a safeguard against wrong look-aheads. ``resampling``: the scheme (module
+    ``resampling``). ``ess_threshold``: particles of a prompt are resampled after a step if their effective sample size
+    is below this share of k; 0 never, 1 (nearly) always.
     ``generator``: on the model's device.
 
     Raises, before the model is called: ``TokenLimitError`` if no text fits, with the least feasible number of tokens;

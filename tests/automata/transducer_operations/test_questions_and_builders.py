@@ -276,6 +276,13 @@ def test_weights_that_the_new_arcs_cannot_say_are_refused() -> None:
         fst.arcmap(one("real", 1e-44), map_type="invert")
 
 
+@pytest.mark.parametrize("label", [0, -1, True, 2**31, "a"])
+def test_labels_of_replace_are_labels(label: Any) -> None:
+    for replace in (fst.replace, fst.lazy.replace):
+        with pytest.raises(FstArgError, match=r"a label is an integer from 1 to 2\^31 - 1, once"):
+            replace([(label, fst.accep("a", 1))])
+
+
 def test_paths_at_random_as_a_tree_of_counts() -> None:
     machine = fst.string_map(["\x01\x01", "\x01\x02", "\x02", ""])
     tree = fst.randgen(machine, npath=400, seed=5, weighted=True)
