@@ -102,8 +102,6 @@ _ESCAPE = r"\\(?:x(?P<x>[0-9a-fA-F]{@HEX@})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-
 _CHARACTERS = {digits: re.compile(_ESCAPE.replace("@HEX@", digits)) for digits in ("2", "1,")}
 _NEVER = "(?!a)a"
 _MOST_REPEATED = 2**31 - 2
-_QUOTED_CLASS = re.compile(r"\s*([\"'])[\s\S]+\1\s*")
-"""The content of a class that stands in other notations for an optional string."""
 _SET = re.compile(r"(\s|#[^\n]*\n)*=")
 """What follows the name of an argument."""
 
@@ -293,8 +291,8 @@ class Reader:
             where = f"[{name}] in line {self.text.count(chr(10), 0, position) + 1} is one of the characters"
             if len(name) > 1 and name in rules:
                 said = f"{', '.join(name)}; for the rule {name!r}, if it may be left out, write {name}?"
-            elif _QUOTED_CLASS.fullmatch(name):
-                said = f"in the brackets; for a string that may be left out, write ({name.strip()})?"
+            elif len(text := name.strip()) > 2 and text[0] == text[-1] and text[0] in "\"'":
+                said = f"in the brackets; for a string that may be left out, write ({text})?"
             else:
                 continue
             warnings.warn(f"{where} {said}", PatternWarning, stacklevel=5)
