@@ -54,7 +54,12 @@ def decoded_forms(tokens: Sequence[str], decoder: dict[str, Any] | None) -> tupl
     Linear in the bytes of all tokens, for each step. Raises ``UnknownTokenizerError`` with the unsupported step and the
     reason.
     """
-    chain = _Chain([token.encode() for token in tokens])
+    try:
+        chain = _Chain([token.encode() for token in tokens])
+    except UnicodeEncodeError as error:
+        raise UnknownTokenizerError(
+            f"the tokenizer has a token that is not Unicode text: {error.object!r}"
+        ) from error
     if decoder is None:
         chain.later = [b" " + data for data in chain.later]
         return chain.later, chain.first

@@ -111,7 +111,7 @@ def from_specification(
         eos,
         special,
         initial_tokens=pad_tokens(first, size),
-        split_pattern=byte_pair_encoding(document, later),
+        split_pattern=byte_pair_encoding(document, later, eos),
         name=name,
     )
 
@@ -124,6 +124,8 @@ def _pieces(
     marked = set()
     for entry in document.get("added_tokens") or []:
         token, content = operator.index(entry["id"]), entry["content"]
+        if not isinstance(content, str):
+            raise TypeError(f"the content of an added token is {content!r}")
         if entry.get("special"):
             marked.add(content)
         elif spelled is not None:

@@ -12,7 +12,8 @@ treat unassigned code points as letters, so texts that contain one are not suppo
 Supported are: literals, ``\r \n \t \s \S \p{..} \P{..}``, classes, groups, ``(?i:...)`` of ASCII, ``?  *  +  {m,n}``,
 lazy quantifiers, possessive ones of single characters, ``$`` at the end of the text, and ``(?!x)`` for a single
 character x. A possessive ``x*+`` is ``x*(?!x)``. Everything else is rejected with ``TokenizationError``; nothing is
-guessed.
+guessed. So are repetitions of what may be empty, which backtracking ends after an empty round, and properties where
+case is ignored.
 
 Source: Thompson (1968), Pike's simulation as in R. Cox, "Regular expression matching: the virtual machine approach"
 (2009); the semantics is that of Rust's ``fancy-regex``, which tiktoken uses.
@@ -38,7 +39,7 @@ MAX_INSTRUCTIONS = 4096
 
 _Set = npt.NDArray[np.bool_]
 _LETTER = re.compile(r"\\([pP])\{([A-Za-z_]+)\}|\\([pP])([A-Z])")
-_COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
+_COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}", re.ASCII)
 _ESCAPES = {"r": "\r", "n": "\n", "t": "\t"}
 _SIMPLE_FOLDS = {"s": "\u017f", "k": "\u212a"}
 """Characters beyond ASCII that equal an ASCII letter if case is ignored."""
@@ -105,6 +106,15 @@ def _node(op: str, parts: Sequence[_Tree] = (), low: int = 0, high: int = 0, gre
     return op, tuple(parts), low, high, greedy
 
 
+def _may_be_empty(tree: _Tree) -> bool:
+    op, parts, low, *_ = tree
+    if op in ("set", "not"):
+        return op == "not"
+    if op == "repeat" and low == 0:
+        return True
+    return (any if op == "either" else all)(map(_may_be_empty, parts))
+
+
 class _Reader:
     def __init__(self, source: str) -> None:
         self.source, self.at, self.depth = source, 0, 0
@@ -158,6 +168,8 @@ class _Reader:
             self.refuse("such a count")
         if atom[0] == "not":
             self.refuse("a repeated look-ahead")
+        if high != 1 and _may_be_empty(atom):
+            self.refuse("a repetition of what may be empty")
         if self.take("?"):
             return _node("repeat", [atom], low, high, False)
         if not self.take("+"):
@@ -234,6 +246,8 @@ class _Reader:
         found = np.zeros(CODE_POINTS, np.bool_)
         named = _LETTER.match(self.source, self.at)
         if named:
+            if folded:
+                self.refuse("a property where case is ignored")
             name = named[2] or named[4]
             ranges = general_category(name)
             if ranges is None:

@@ -78,6 +78,10 @@ class BytePairTokenizer:
         Raises ``TokenizationError`` if ``data`` is not UTF-8 or not in the tokenizer's normal form, or contains code
         points that the Unicode tables in use do not know. Linear in the text, times the length of the longest token.
         """
+        if self._is_nfc and not unicodedata.is_normalized("NFC", data.decode("utf-8", "replace")):
+            raise TokenizationError(
+                f"{data[:40]!r} is not in the normal form NFC: the tokenizer writes another text"
+            )
         if self._added is None:
             return self._pieces(data)
         tokens = []
@@ -91,10 +95,6 @@ class BytePairTokenizer:
         At each position all possible histories are kept, which are few: those in which a piece ends here, and, for each
         last token, those in which the piece continues. One of them remains at the end.
         """
-        if self._is_nfc and not unicodedata.is_normalized("NFC", data.decode("utf-8", "replace")):
-            raise TokenizationError(
-                f"{data[:40]!r} is not in the normal form NFC: the tokenizer writes another text"
-            )
         cuts, numbers = self.segmentation, self._numbers
         ways: list[dict[tuple[int, int], tuple[int, tuple[int, int]]]] = [{} for _ in range(len(data) + 1)]
         ways[0][cuts.start, _NO_TOKEN] = (_NO_TOKEN, (cuts.start, _NO_TOKEN))

@@ -29,7 +29,7 @@ from tokenizers import (
 import tokenfst
 from reference.tokens.byte_pairs import train
 from tokenfst import Vocabulary, choices, compile, load_vocabulary
-from tokenfst.errors import EmptyLanguageError, TokenizationError, VocabularyError
+from tokenfst.errors import EmptyLanguageError, TokenfstError, TokenizationError, VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface, from_specification
 from tokenfst.tokenizers.adapters.pack import read_pack, write_pack
 from tokenfst.tokenizers.adapters.token_file import read_token_file, write_token_file
@@ -394,6 +394,148 @@ def test_other_tokenizers_are_not_known(change: dict[str, Any]) -> None:
     assert vocabulary.encoding is None
     with pytest.raises(TokenizationError, match="is not known"):
         compile(choices([b"a"]), vocabulary, tokenization="canonical")
+
+
+ADDED = {"special": False, "normalized": False, "single_word": False, "lstrip": False, "rstrip": False}
+
+
+def changed(kind: str) -> dict[str, Any]:
+    """Specifications that the library reads otherwise than this package would, if it took them."""
+    document = specification()
+    vocab, added = document["model"]["vocab"], document["added_tokens"]
+    free = len(vocab)
+    if kind == "raw byte":  # the model's characters stand for bytes: it never finds this one
+        vocab["\x7f"] = vocab.pop(CHARACTERS[0x7F])
+    elif kind == "not the next id":
+        added.append({"id": free + 7, "content": "<tool>", **ADDED})
+    elif kind == "a token of the model":
+        added.append({"id": free, "content": "the", **ADDED})
+    elif kind == "listed twice":
+        added += [{"id": free + each, "content": "<tool>", **ADDED} for each in range(2)]
+    elif kind == "hidden in a special token":
+        added.append({"id": free, "content": "<|xyz|>", **ADDED, "special": True})
+        added.append({"id": free + 1, "content": "xyz", **ADDED})
+    elif kind == "hidden by its end":
+        added.append({"id": free, "content": "<xy", **ADDED, "special": True})
+        added.append({"id": free + 1, "content": "xyz", **ADDED})
+    elif kind == "special piece":
+        document["model"]["ignore_merges"], vocab["PAD"] = True, free
+        added.append({"id": free, "content": "PAD", **ADDED, "special": True})
+    return document
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("raw byte", "a\x7fb"),
+        ("not the next id", "<tool>"),
+        ("a token of the model", "the"),
+        ("listed twice", "<tool>"),
+        ("hidden in a special token", "<|xyz|>"),
+        ("hidden by its end", "<xyz"),
+        ("special piece", "a PAD"),
+    ],
+)
+def test_specifications_that_the_library_reads_otherwise_are_not_known(kind: str, text: str) -> None:
+    document = changed(kind)
+    assert from_specification(document, eos_token_id=0).encoding is None
+    library = Tokenizer.from_str(json.dumps(document))
+    library.encode_special_tokens = True
+    assert library.encode(text, add_special_tokens=False).ids
+
+
+def test_special_tokens_beside_added_ones_stay_known() -> None:
+    document = specification()
+    free = len(document["model"]["vocab"])
+    document["added_tokens"].append({"id": free, "content": "<|xy|>", **ADDED, "special": True})
+    document["added_tokens"].append({"id": free + 1, "content": "<tool>", **ADDED})
+    library = Tokenizer.from_str(json.dumps(document))
+    library.encode_special_tokens = True
+    known = byte_pair_tokenizer(from_specification(document, eos_token_id=0))
+    for text in ("<|xy|><tool>", "a<|xy|", "<|xy<tool>|>"):
+        assert known.encode(text.encode()) == library.encode(text, add_special_tokens=False).ids, text
+
+
+def test_a_normalized_added_token_is_not_found_before_a_mark_that_changes_it() -> None:
+    tokenizer = trained(LLAMA, SAMPLE * 3, 300)
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_tokens([AddedToken("<xyze", normalized=True)])
+    known = byte_pair_tokenizer(vocabulary_of(tokenizer))
+    for text in ("<xyze", "<xyz\u00e9", "a<xyze b"):
+        assert known.encode(text.encode()) == tokenizer.encode(text, add_special_tokens=False).ids
+    with pytest.raises(TokenizationError, match="NFC"):
+        known.encode("<xyze\u0301".encode())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"a+$|[\s\S]", "aa\nb"),
+        (r"a{1,2}+|[\s\S]", "aaaab"),
+        (r"a{2}?|[\s\S]", "aaab"),
+        (r"\pL|[\s\S]", "apLb"),
+        (r"[\pL]+|[\s\S]", "apLb"),
+        (r"(?i:'st)|[\s\S]", "'\ufb06b"),
+        (r"(?i:s{2})|[\s\S]", "ssb"),
+    ],
+)
+def test_patterns_that_oniguruma_reads_otherwise_are_not_known(pattern: str, text: str) -> None:
+    tokenizer = trained(pattern, SAMPLE * 3, 280)
+    assert vocabulary_of(tokenizer).encoding is None and tokenizer.encode(text).ids
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        LLAMA,
+        r"'(?i:[sdmt]|ll|ve|re)|[\s\S]",
+        r"a{2}[b]?|\{2\}\?|[${2}+]+|[\s\S]",
+        r"\p{L}++|\p{N}{1,3}|[\s\S]",
+    ],
+)
+def test_patterns_that_both_engines_read_alike_are_known(pattern: str) -> None:
+    tokenizer = trained(pattern, SAMPLE * 3, 280)
+    known = byte_pair_tokenizer(vocabulary_of(tokenizer))
+    for text in ("aab{2}?", "${2}+aab", "'S a'lla'Sx", "1234aaB"):
+        assert known.encode(text.encode()) == tokenizer.encode(text, add_special_tokens=False).ids, text
+
+
+ODD = [None, 5, "x", ["x"], [None], {"type": 5}, {"type": "Sequence"}, [["a", "b", "c"]], "\ud800"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+def test_malformed_parts_give_a_vocabulary_or_a_typed_error(odd: object) -> None:
+    document = specification()
+    document["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFC"}]}
+    document["added_tokens"].append({"id": len(document["model"]["vocab"]), "content": "<tool>", **ADDED})
+    places: list[tuple[str | int, ...]] = [
+        ("normalizer",),
+        ("normalizer", "normalizers"),
+        ("normalizer", "normalizers", 0),
+        ("pre_tokenizer",),
+        ("pre_tokenizer", "pretokenizers"),
+        ("pre_tokenizer", "pretokenizers", 0),
+        ("pre_tokenizer", "pretokenizers", 0, "pattern"),
+        ("added_tokens", 1),
+        ("added_tokens", 1, "content"),
+        ("added_tokens", 1, "id"),
+        ("model", "merges"),
+        ("model", "merges", 0),
+        ("model", "vocab", "a"),
+        ("decoder",),
+    ]
+    for place in places:
+        made = copy.deepcopy(document)
+        node: Any = made
+        for key in place[:-1]:
+            node = node[key]
+        node[place[-1]] = odd
+        try:
+            vocabulary = from_specification(made, eos_token_id=0)
+        except TokenfstError:
+            assert place[0] not in ("normalizer", "pre_tokenizer"), place
+        else:
+            assert vocabulary.tokens
 
 
 def damaged(kind: str) -> dict[str, Any]:
