@@ -190,6 +190,10 @@ class CanonicalAutomaton:
         try:
             return cls(automaton, automaton.budget, found.split_pattern)
         except (TokenizationError, ConstraintError) as error:
+            if vocabulary.encoding is not None and vocabulary.encoding.merges is not None:
+                raise ArtifactVocabularyError(
+                    f"{path} has canonical sequences, and those of this vocabulary's tokenizer are not known: {error}"
+                ) from None
             raise artifact_format.corrupt(
                 path, f"its canonical sequences cannot be computed: {error}"
             ) from None

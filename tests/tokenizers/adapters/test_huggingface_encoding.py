@@ -29,7 +29,13 @@ from tokenizers import (
 import tokenfst
 from reference.tokens.byte_pairs import train
 from tokenfst import Vocabulary, choices, compile, load_vocabulary
-from tokenfst.errors import EmptyLanguageError, TokenfstError, TokenizationError, VocabularyError
+from tokenfst.errors import (
+    ArtifactVocabularyError,
+    EmptyLanguageError,
+    TokenfstError,
+    TokenizationError,
+    VocabularyError,
+)
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface, from_specification
 from tokenfst.tokenizers.adapters.pack import read_pack, write_pack
 from tokenfst.tokenizers.adapters.token_file import read_token_file, write_token_file
@@ -610,3 +616,10 @@ def test_artifacts_are_bound_to_the_tokenizer(tmp_path: Path) -> None:
     compile(choices([b"the cat", b"the hat"]), vocabulary, tokenization="canonical").save(tmp_path / "it")
     loaded = tokenfst.CanonicalAutomaton.load(tmp_path / "it", vocabulary).matcher()
     assert loaded.accept_tokens(byte_pair_tokenizer(vocabulary).encode(b"the hat")) and loaded.is_accepting()
+
+
+def test_an_artifact_is_not_called_damaged_if_the_merges_of_a_vocabulary_are(tmp_path: Path) -> None:
+    good, bad = (from_specification(each, eos_token_id=0) for each in (specification(), damaged("missing")))
+    compile(choices([b"the cat"]), good, tokenization="canonical").save(tmp_path / "it")
+    with pytest.raises(ArtifactVocabularyError, match="made by none of them"):
+        tokenfst.CanonicalAutomaton.load(tmp_path / "it", bad)
