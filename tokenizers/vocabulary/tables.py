@@ -15,8 +15,10 @@ from tokenfst.errors import VocabularyError
 MAX_TOKEN_BYTES = 65_535
 """Maximum length of the byte string of one token."""
 
-MAX_TOKEN_ID = (1 << 24) - 1
-"""Maximum token id that an adapter accepts from a file, so that a damaged file cannot request any amount of memory."""
+MAX_TOKEN_ID = (1 << 21) - 1
+"""Maximum token id that an adapter accepts from a file: eight times the 262,144 tokens of Gemma. A file of one token
+with a large id takes memory and time for all ids below it.
+"""
 
 
 def pad_tokens(tokens: list[bytes], size: int | None) -> list[bytes]:

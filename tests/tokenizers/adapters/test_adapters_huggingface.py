@@ -284,6 +284,7 @@ def test_decoders_that_no_table_expresses_are_refused(decoder: decoders.Decoder)
         ({"model": {"type": "BPE", "vocab": [["a", 0]]}}, "'BPE' and a list"),
         ({"model": {"type": "BPE", "vocab": {}}}, "has no tokens"),
         ({"model": {"vocab": {"a": 1 << 40}}}, "the limit is"),
+        ({"model": {"vocab": {"a": 1 << 21}}}, "the limit is 2097151"),
         ({"model": {"vocab": {"a": -1}}}, "the limit is"),
         ({"model": {"vocab": {"a": "0"}}}, "not a tokenizer.json"),
         ({"model": {"vocab": {"a": 0}}, "added_tokens": [{"id": 1}]}, "not a tokenizer.json"),
