@@ -21,6 +21,8 @@ from __future__ import annotations
 import gc
 import json
 import os
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,6 +54,7 @@ from tokenfst.errors import (
     ConstraintError,
     ProviderSchemaError,
     SchemaError,
+    TokenfstError,
     UnsupportedSchemaError,
 )
 
@@ -280,11 +283,20 @@ def _uncollected() -> Iterator[None]:
     The objects of a schema contain no cycles and are freed by reference counts. Most of them are young, so the
     collector would traverse a large schema again and again while it grows. The call that found the collector
     enabled enables it again, so that it runs in the end, however many threads are in this context.
+
+    After an error the frames of its traceback, and of the errors that led to it, hold all that was made. Their
+    variables are cleared: a collection would take these objects for long-lived ones, and soon traverse everything.
     """
-    collects = gc.isenabled()
+    before, collects = sys.exception(), gc.isenabled()
     gc.disable()
     try:
         yield
+    except TokenfstError as error:
+        raised: BaseException | None = error
+        while raised is not None and raised is not before:
+            traceback.clear_frames(raised.__traceback__)
+            raised = raised.__context__
+        raise
     finally:
         if collects:
             gc.enable()

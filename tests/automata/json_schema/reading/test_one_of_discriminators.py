@@ -198,3 +198,33 @@ def test_nothing_is_left_to_the_garbage_collector(options: Any) -> None:
             finally:
                 gc.enable()
         assert left[1] == 0, schema
+
+
+def test_an_error_holds_little_of_what_was_made() -> None:
+    """The collector would take it for long-lived objects, and soon traverse everything."""
+
+    def held() -> int:
+        gc.collect()
+        before = len(gc.get_objects())
+        with pytest.raises(BudgetExceeded) as raised:
+            json_schema({"properties": {"x": {"oneOf": bindings(14)}}}, budget=Budget(positions=1_000_000))
+        gc.collect()
+        assert raised.value.resource == "positions"
+        return len(gc.get_objects()) - before
+
+    held()  # caches are filled
+    assert held() < 1_000  # 9,700 if the frames of the traceback keep their variables
+
+
+def test_variables_of_an_error_that_is_being_handled_are_kept() -> None:
+    def fail() -> None:
+        kept = "a variable"
+        raise KeyError(kept)
+
+    try:
+        fail()
+    except KeyError as error:
+        with pytest.raises(BudgetExceeded):
+            json_schema({"oneOf": bindings(14)}, budget=Budget(positions=1_000))
+        assert error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        assert error.__traceback__.tb_next.tb_frame.f_locals == {"kept": "a variable"}
