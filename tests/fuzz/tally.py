@@ -7,6 +7,7 @@ and the greatest number of code edges that one run covered (libFuzzer's ``cov``;
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import os
 import re
 import subprocess
@@ -37,7 +38,16 @@ def run(command: list[str], cwd: Path) -> tuple[int, str, float]:
 
 
 def add(tally: Path, name: str, messages: str, seconds: float) -> None:
-    """Add what one run says of itself to the tally."""
+    """Add what one run says of itself to the tally. Runs that end at the same time wait for each other."""
+    folder = os.open(tally.resolve().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        _add(tally, name, messages, seconds)
+    finally:
+        os.close(folder)
+
+
+def _add(tally: Path, name: str, messages: str, seconds: float) -> None:
     runs = load(tally) if tally.is_file() else []
     figures = {(each.what, each.who): each for run in runs for each in run.figures}
 
