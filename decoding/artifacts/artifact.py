@@ -40,6 +40,7 @@ from tokenfst.common.arguments import refuse
 from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts import artifact_format as rules
 from tokenfst.errors import ArtifactError
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +51,8 @@ class Artifact:
     states ``start`` and ``inner_start`` as ints; for a program (versions 4 and 5), its parts.
     ``vocabulary_fingerprint`` and ``vocabulary_size``: of the vocabulary for which it was compiled. ``source``: a
     readable description of the constraint. ``version``: of the format. ``digest``: SHA-256 of the content, in hex.
-    ``size``: of the file, in bytes. ``split_pattern``: how the tokenizer splits texts, if only canonical token
-    sequences are accepted, else None.
+    ``size``: of the file, in bytes. ``encoding``: how the tokenizer makes tokens of a text, without its
+    merges, if only canonical token sequences are accepted, else None.
 
     ``token_names``: for a program that constrains tokens, the names that it uses (JSON). ``learned_by``: the release
     whose automata produced the learned data (version 5).
@@ -64,7 +65,7 @@ class Artifact:
     version: int
     digest: str
     size: int
-    split_pattern: str | None = None
+    encoding: BytePairEncoding | None = None
     token_names: str | None = None
     learned_by: str | None = None
 
@@ -79,7 +80,7 @@ def serialize(
     vocabulary_fingerprint: str,
     vocabulary_size: int,
     source: str,
-    split_pattern: str | None = None,
+    encoding: BytePairEncoding | None = None,
     token_names: str | None = None,
     learned_by: str | None = None,
 ) -> bytes:
@@ -88,12 +89,12 @@ def serialize(
     ``arrays`` are those of an expanded automaton, or of a program, named as in ``Artifact.arrays``. Raises
     ``ArtifactError`` if they are inconsistent, or if ``source`` is too long for a header.
     """
-    version = rules.version_of(arrays, canonical=split_pattern is not None)
+    version = rules.version_of(arrays, canonical=encoding is not None)
     starts = {key: str(arrays[key]) for key in rules.STARTS if key in arrays}
     beside = {
         rules.LEARNED_BY: learned_by,
-        rules.SPLIT_PATTERN: split_pattern,
         rules.TOKEN_NAMES: token_names,
+        **rules.metadata_of(encoding),
     }
     metadata = starts | {key: value for key, value in beside.items() if value is not None}
     header: dict[str, Any] = {
@@ -139,10 +140,10 @@ def write(
     vocabulary_fingerprint: str,
     vocabulary_size: int,
     source: str,
-    split_pattern: str | None = None,
+    encoding: BytePairEncoding | None = None,
 ) -> None:
     """Write an artifact (see ``serialize``) as ``write_bytes`` does."""
-    write_bytes(path, serialize(arrays, vocabulary_fingerprint, vocabulary_size, source, split_pattern))
+    write_bytes(path, serialize(arrays, vocabulary_fingerprint, vocabulary_size, source, encoding))
 
 
 def write_bytes(path: str | PathLike[str], data: bytes) -> None:
@@ -254,7 +255,7 @@ def _checked_content(path: object, header: dict[str, Any], head: memoryview, dat
         version=int(metadata["version"]),
         digest=digest,
         size=len(head) + len(data),
-        split_pattern=metadata.get(rules.SPLIT_PATTERN),
+        encoding=rules.encoding_of(path, metadata),
         token_names=metadata.get(rules.TOKEN_NAMES),
         learned_by=metadata.get(rules.LEARNED_BY),
     )

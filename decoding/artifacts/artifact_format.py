@@ -27,6 +27,7 @@ from tokenfst.decoding.artifacts.tensors import (
     Tensor,
 )
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ArtifactVersionError
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 
 FORMAT = "tokenfst.token_automaton"
 """The value of ``format`` in the metadata of every artifact, whatever its version."""
@@ -51,6 +52,9 @@ LEARNED_BY = "learned_by"
 
 SPLIT_PATTERN = "split_pattern"
 """The additional metadata of version 3, and of versions 4 and 5 if only canonical tokenizations are accepted."""
+
+ADDED_TOKENS, NORMAL_FORM = "vocabulary_added_tokens", "normal_form"
+"""The additional metadata beside a split pattern if the tokenizer does not encode every text as it is."""
 
 TOKEN_NAMES = "token_names"
 """The additional metadata of versions 4 and 5 if the program constrains tokens."""
@@ -118,6 +122,7 @@ covers.
 DIGEST = slice(8 + len(OPENING), 8 + len(OPENING) + 64)
 """The position of the digest in the file."""
 
+_NFC = "NFC"
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _HEX = re.compile(r"[0-9a-f]{64}")
 
@@ -169,9 +174,10 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     metadata = header["__metadata__"]
     canonical = metadata["version"] == str(CANONICAL_VERSION)
     program = metadata["version"] in (str(PROGRAM_VERSION), str(LEARNED_VERSION))
-    wanted = [*METADATA, SPLIT_PATTERN] if canonical else METADATA
+    changes = [key for key in (ADDED_TOKENS, NORMAL_FORM) if key in metadata and SPLIT_PATTERN in metadata]
+    wanted = [*METADATA, SPLIT_PATTERN, *changes] if canonical else METADATA
     if program:
-        beside = (key for key in (SPLIT_PATTERN, TOKEN_NAMES) if key in metadata)
+        beside = (key for key in (SPLIT_PATTERN, *changes, TOKEN_NAMES) if key in metadata)
         if metadata["version"] == str(LEARNED_VERSION):
             wanted = [*wanted, LEARNED_BY]
         wanted = [*(key for key in wanted if key not in STARTS), *beside]
@@ -210,11 +216,47 @@ def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
     if not _HEX.fullmatch(metadata["vocabulary_fingerprint"]):
         found = shown(metadata["vocabulary_fingerprint"])
         raise corrupt(path, f"the vocabulary's fingerprint is {found}, not 64 hexadecimal digits")
-    for key in ("source", SPLIT_PATTERN, TOKEN_NAMES, LEARNED_BY):
+    for key in ("source", SPLIT_PATTERN, ADDED_TOKENS, NORMAL_FORM, TOKEN_NAMES, LEARNED_BY):
         try:
             metadata.get(key, "").encode("utf-8")
         except UnicodeEncodeError as error:
             raise corrupt(path, f"its {key} has a lone surrogate at position {error.start}") from None
+    encoding_of(path, metadata)
+
+
+def metadata_of(encoding: BytePairEncoding | None) -> dict[str, str]:
+    """The metadata of canonical tokenizations; none if all are accepted."""
+    if encoding is None:
+        return {}
+    found = {SPLIT_PATTERN: encoding.split_pattern}
+    if encoding.added:
+        found[ADDED_TOKENS] = json.dumps(
+            dict(sorted(encoding.added)), ensure_ascii=False, separators=(",", ":")
+        )
+    if encoding.is_nfc:
+        found[NORMAL_FORM] = _NFC
+    return found
+
+
+def encoding_of(path: object, metadata: dict[str, str]) -> BytePairEncoding | None:
+    """The encoding of which ``metadata_of`` wrote this. Raises ``ArtifactCorruptError``."""
+    if SPLIT_PATTERN not in metadata:
+        return None
+    form, texts = metadata.get(NORMAL_FORM), metadata.get(ADDED_TOKENS)
+    if form not in (None, _NFC):
+        raise corrupt(path, f"its {NORMAL_FORM} is {shown(form)}, not {_NFC}")
+    try:
+        added = {} if texts is None else json.loads(texts, object_pairs_hook=unique_names)
+        encoding = BytePairEncoding.of_document(
+            {"pattern": metadata[SPLIT_PATTERN], "added": added, "nfc": form is not None}
+        )
+    except (ValueError, RecursionError) as error:  # VocabularyError is a ValueError
+        raise corrupt(
+            path, f"its {ADDED_TOKENS} is {shown(texts)}, no JSON object of texts to ids: {error}"
+        ) from None
+    if metadata_of(encoding).get(ADDED_TOKENS) != texts:
+        raise corrupt(path, f"its {ADDED_TOKENS} is {shown(texts)}, not as this format writes a JSON object")
+    return encoding
 
 
 def _check_tensor(

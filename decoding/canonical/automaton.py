@@ -56,6 +56,7 @@ from tokenfst.errors import (
 )
 from tokenfst.tokenizers.segmentation.cuts import DEAD
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _NO_WAY = -1
@@ -71,9 +72,11 @@ class CanonicalAutomaton:
     """The canonical token sequences of a language.
 
     Created by ``compile`` and ``load``. Threads may share it; one thread builds at a time. ``every_sequence``: the
-    automaton of all token sequences of the language.
+    automaton of all token sequences of the language. ``unchanged``: whether the caller knows that no text of the
+    language is changed by the tokenizer or contains added tokens.
 
-    Raises ``TokenizationError`` if the vocabulary's tokenizer is not known or has no exact automaton here,
+    Raises ``TokenizationError`` if the vocabulary's tokenizer is not known or has no exact automaton here, or if it
+    changes texts and it is not known that it does not change those of the language,
     ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` if no text of the language has a
     canonical sequence. Later calls raise ``BudgetExceeded`` if one search visits more than ``budget.states`` nodes, or
     if the call takes more than ``budget.seconds``; results found until then are kept. Masks beyond ``budget.bytes`` and
@@ -81,7 +84,7 @@ class CanonicalAutomaton:
     """
 
     @checked
-    def __init__(self, automaton: TokenAutomaton, budget: Budget, split_pattern: str | None = None) -> None:
+    def __init__(self, automaton: TokenAutomaton, budget: Budget, unchanged: bool = False) -> None:
         self.vocabulary, self.source, self.budget = automaton.vocabulary, automaton.source, budget
         self.native, self.every_sequence = automaton.native, automaton
         if self.native.is_pushdown:
@@ -94,7 +97,12 @@ class CanonicalAutomaton:
                 f"{self.source} has strings that must differ from each other (names of a JSON object, unique items), "
                 'which no finite automaton remembers: make the schema with repeated_names="allow"'
             )
-        self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary, split_pattern)
+        self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary)
+        if tokenizer.encoding.changes_texts and not unchanged:
+            raise TokenizationError(
+                f"the tokenizer of {self.vocabulary!r} changes texts or finds added tokens in them, and {self.source} "
+                'may have such texts: make the automaton by compile(..., tokenization="canonical")'
+            )
         self._lock = fork_safe_lock()
         self._where = f"the search for canonical token sequences of {self.source}"
         self.deadline = Deadline(budget, self._where)
@@ -112,8 +120,8 @@ class CanonicalAutomaton:
                 "points that are not assigned, have none"
             )
 
-    def __reduce__(self) -> tuple[type[CanonicalAutomaton], tuple[TokenAutomaton, Budget, str]]:
-        return CanonicalAutomaton, (self.every_sequence, self.budget, self.tokenizer.pattern)
+    def __reduce__(self) -> tuple[type[CanonicalAutomaton], tuple[TokenAutomaton, Budget, bool]]:
+        return CanonicalAutomaton, (self.every_sequence, self.budget, True)
 
     def __copy__(self) -> CanonicalAutomaton:
         return self
@@ -130,16 +138,13 @@ class CanonicalAutomaton:
         Which sequences are canonical is still computed during the walk.
         """
         expanded = self.every_sequence.expand()
-        return (
-            self
-            if expanded is self.every_sequence
-            else CanonicalAutomaton(expanded, self.budget, self.tokenizer.pattern)
-        )
+        return self if expanded is self.every_sequence else CanonicalAutomaton(expanded, self.budget, True)
 
     @checked
     def save(self, path: str | PathLike[str], *, expand: bool = True) -> None:
-        """Write an artifact: the expanded automaton of all token sequences, and the tokenizer's split pattern
-        (docs/serving/format.md, version 3). With ``expand=False``, write the program of a lazy automaton (version 4).
+        """Write an artifact: the expanded automaton of all token sequences, and how the tokenizer makes tokens of a
+        text, without its merges (docs/serving/format.md, version 3). With ``expand=False``, write the program of a lazy
+        automaton (version 4).
 
         Which sequences are canonical is computed during a walk, also after loading. The file appears under its name
         only when it is complete. The same automaton gives the same bytes. Raises ``BudgetExceeded`` if the language
@@ -150,7 +155,7 @@ class CanonicalAutomaton:
     @checked
     def serialize(self, *, expand: bool = True) -> bytes:
         """The bytes that ``save`` writes."""
-        return self.every_sequence.serialize(expand=expand, split_pattern=self.tokenizer.pattern)
+        return self.every_sequence.serialize(expand=expand, encoding=self.tokenizer.encoding)
 
     @classmethod
     @checked
@@ -160,8 +165,8 @@ class CanonicalAutomaton:
         """Read an artifact that ``save`` wrote. The first load for a vocabulary waits for its tokenizer's merges.
 
         Raises a subclass of ``ArtifactError`` if the file is not a valid artifact, and ``ArtifactVocabularyError`` if
-        it was compiled for another vocabulary, or if this vocabulary splits texts in another way. A vocabulary without
-        a split pattern adopts the artifact's. ``budget`` bounds later constructions.
+        it was compiled for another vocabulary, or if this vocabulary's tokenizer makes tokens of a text in another
+        way, or in one that is not known. ``budget`` bounds later constructions.
         """
         return cls.of_artifact(artifact.read(path), path, vocabulary, budget)
 
@@ -175,20 +180,16 @@ class CanonicalAutomaton:
         budget: Budget | None = None,
     ) -> CanonicalAutomaton:
         """The automaton of an artifact that was already read. Raises the errors of ``load``."""
-        if found.split_pattern is None:
+        if found.encoding is None:
             raise ArtifactError(
                 f"{path} has all token sequences, not only canonical ones: load it with TokenAutomaton.load(), or "
                 'compile the constraint with tokenization="canonical"'
             )
+        TokenAutomaton.check_vocabulary(found, path, vocabulary)
+        _check_encoding(path, found.encoding, vocabulary)
         automaton = TokenAutomaton.of_artifact(found, path, vocabulary, budget)
-        if vocabulary.split_pattern not in (None, found.split_pattern):
-            theirs, own = map(artifact_format.shown, (found.split_pattern, vocabulary.split_pattern))
-            raise ArtifactVocabularyError(
-                f"{path} was compiled for a tokenizer that splits texts by {theirs}, and this vocabulary's by {own}. "
-                "Load the vocabulary it was made with, or compile it again"
-            )
         try:
-            return cls(automaton, automaton.budget, found.split_pattern)
+            return cls(automaton, automaton.budget, unchanged=True)
         except (TokenizationError, ConstraintError) as error:
             if vocabulary.encoding is not None and vocabulary.encoding.merges is not None:
                 raise ArtifactVocabularyError(
@@ -459,3 +460,25 @@ class CanonicalAutomaton:
                 following = self.node(int(targets[index]), int(after[index]), token)
                 if following is not None:
                     yield token, following
+
+
+def _check_encoding(path: object, theirs: BytePairEncoding, vocabulary: Vocabulary) -> None:
+    """Raise ``ArtifactVocabularyError`` if a vocabulary's tokenizer makes other tokens of a text than an artifact's."""
+    own = vocabulary.encoding
+    if own is None:
+        raise ArtifactVocabularyError(
+            f"{path} has the token sequences that one tokenizer makes, and how that of {vocabulary!r} makes tokens of "
+            "a text is not known. Load the vocabulary it was made with, or give Vocabulary(..., split_pattern=...)"
+        )
+    only = [dict(sorted(set(one.added) - set(two.added))) for one, two in ((theirs, own), (own, theirs))]
+    for what, one, other in (
+        ("splits texts by", theirs.split_pattern, own.split_pattern),
+        ("brings texts into the normal form", *("NFC" if each.is_nfc else None for each in (theirs, own))),
+        ("finds, beside those of both, the added tokens", *only),
+    ):
+        if one != other:
+            found, wanted = map(artifact_format.shown, (one, other))
+            raise ArtifactVocabularyError(
+                f"{path} was compiled for a tokenizer that {what} {found}, and this vocabulary's {what} {wanted}. "
+                "Load the vocabulary it was made with, or compile it again"
+            )

@@ -140,7 +140,7 @@ def compile(
     if tokenization == "canonical":
         from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 
-        return CanonicalAutomaton(automaton, budget)
+        return CanonicalAutomaton(automaton, budget, unchanged=True)
     return automaton
 
 

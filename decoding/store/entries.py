@@ -125,7 +125,7 @@ def automaton_of(
     found: Artifact, where: str, vocabulary: Vocabulary, budget: Budget | None = None
 ) -> Automaton:
     """The automaton of an artifact, over all token sequences or over canonical ones only."""
-    kind = TokenAutomaton if found.split_pattern is None else CanonicalAutomaton
+    kind = TokenAutomaton if found.encoding is None else CanonicalAutomaton
     return kind.of_artifact(found, where, vocabulary, budget)
 
 

@@ -47,7 +47,10 @@ class VocabularyFiles:
         self._create, self._replace = create, replace
 
     def put(self, vocabulary: Vocabulary) -> bool:
-        """Store a vocabulary. Returns False if it was there already. A damaged file is replaced."""
+        """Store a vocabulary. Returns False if it was there already. A damaged file is replaced.
+
+        Raises ``StoreError`` if an equal vocabulary is there whose tokenizer makes tokens of a text in another way.
+        """
         name = vocabulary.fingerprint
         data: bytes = DOORS["pack"](vocabulary)
         header = {
@@ -65,10 +68,16 @@ class VocabularyFiles:
         if self._create(_path(name), whole):
             return True
         try:
-            self.get(name)
+            found = self.get(name)
         except ArtifactError:
             self._replace(_path(name), whole)
             return True
+        if found.encoding != DOORS["unpack"](name, data).encoding:
+            raise StoreError(
+                f"{self._place.url} has the vocabulary {name} with another tokenizer (split pattern, added tokens, "
+                "normal form, or not known), and a store has one for each vocabulary: use another store, or remove "
+                f"{_path(name)} if that one is wrong"
+            )
         return False
 
     def get(self, fingerprint: str) -> Vocabulary:

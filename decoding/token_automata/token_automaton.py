@@ -50,6 +50,7 @@ from tokenfst.errors import (
     TokenIdError,
     VocabularyMismatchError,
 )
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 from tokenfst.tokenizers.vocabulary.token_classes import TokenClasses, find_classes
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -224,9 +225,9 @@ class TokenAutomaton:
 
     @checked
     def serialize(
-        self, *, expand: bool = True, split_pattern: str | None = None, learned: bool = False
+        self, *, expand: bool = True, encoding: BytePairEncoding | None = None, learned: bool = False
     ) -> bytes:
-        """The bytes that ``save`` writes. ``split_pattern``: given if only canonical tokenizations are accepted."""
+        """The bytes that ``save`` writes. ``encoding``: given if only canonical tokenizations are accepted."""
         size, names, release = len(self.vocabulary), None, None
         if self._arrays is not None or (expand and not learned):
             arrays = self.arrays()
@@ -238,7 +239,7 @@ class TokenAutomaton:
             if learned:
                 arrays, release = arrays | learning.merge(self._native), learning.release()
         return artifact.serialize(
-            arrays, self.vocabulary.fingerprint, size, self.source, split_pattern, names, release
+            arrays, self.vocabulary.fingerprint, size, self.source, encoding, names, release
         )
 
     @checked_but("other")
@@ -256,7 +257,7 @@ class TokenAutomaton:
 
     def learn_from(self, found: artifact.Artifact, name: object) -> None:
         """``learn`` from an artifact that was already read; ``name``: its name in errors."""
-        self._check_vocabulary(found, name, self.vocabulary)
+        self.check_vocabulary(found, name, self.vocabulary)
         learning.same_program(found, name, self.program, self._classes)
         learning.take_up(self._native, found, name)
         learning.merge(self._native)
@@ -286,7 +287,7 @@ class TokenAutomaton:
         program.
         """
         found = artifact.read(path)
-        if found.split_pattern is not None:
+        if found.encoding is not None:
             raise ArtifactError(
                 f"{path} has only canonical token sequences, and a TokenAutomaton would accept the others too: load it "
                 "with CanonicalAutomaton.load()"
@@ -303,7 +304,7 @@ class TokenAutomaton:
         budget: Budget | None = None,
     ) -> TokenAutomaton:
         """The automaton of an artifact's tables or program, over all token sequences. Raises the errors of ``load``."""
-        cls._check_vocabulary(found, path, vocabulary)
+        cls.check_vocabulary(found, path, vocabulary)
         budget = budget or Budget()
         if found.is_program:
             return cls._of_program(found, path, vocabulary, budget)
@@ -313,7 +314,8 @@ class TokenAutomaton:
             raise artifact_format.corrupt(path, f"it breaks the rule that {error}") from None
 
     @staticmethod
-    def _check_vocabulary(found: artifact.Artifact, path: object, vocabulary: Vocabulary) -> None:
+    def check_vocabulary(found: artifact.Artifact, path: object, vocabulary: Vocabulary) -> None:
+        """Raise ``ArtifactVocabularyError`` if an artifact was compiled for another vocabulary."""
         if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
             raise ArtifactVocabularyError(
                 f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "

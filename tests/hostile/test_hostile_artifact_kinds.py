@@ -239,7 +239,7 @@ def test_canonical_distances_that_are_false(value: int, tmp_path: Path) -> None:
         false = np.array(found.arrays["distance"])
         false[state] = value
         arrays = found.arrays | {"distance": false}
-        artifact.write(tmp_path / "it", arrays, SPLIT.fingerprint, len(SPLIT), "x", found.split_pattern)
+        artifact.write(tmp_path / "it", arrays, SPLIT.fingerprint, len(SPLIT), "x", found.encoding)
         with contextlib.suppress(TokenfstError):
             CanonicalAutomaton.load(tmp_path / "it", SPLIT).matcher().distance()
 

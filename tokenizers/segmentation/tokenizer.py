@@ -42,17 +42,15 @@ class BytePairTokenizer:
     caller of a method holds ``lock``.
     """
 
-    def __init__(self, vocabulary: Vocabulary, pattern: str) -> None:
+    def __init__(self, vocabulary: Vocabulary, encoding: BytePairEncoding) -> None:
         self.lock = fork_safe_lock()
-        self.pattern = pattern
-        self.segmentation = Segmentation(split_pattern(pattern), vocabulary, Budget())
+        self.encoding = encoding
+        self.segmentation = Segmentation(split_pattern(encoding.split_pattern), vocabulary, Budget())
         self._pairs = BytePairs(vocabulary)
         self._tokens = vocabulary.tokens
         self._numbers = {data: token for token, data in enumerate(vocabulary.tokens) if data}
         self._longest = max(map(len, vocabulary.tokens))
-        encoding = vocabulary.encoding
-        self._is_nfc = encoding is not None and encoding.is_nfc
-        self._numbers_of_added = {text.encode(): token for text, token in encoding.added} if encoding else {}
+        self._numbers_of_added = {text.encode(): token for text, token in encoding.added}
         longest_first = sorted(self._numbers_of_added, key=len, reverse=True)
         self._added = (
             re.compile(b"(" + b"|".join(map(re.escape, longest_first)) + b")") if longest_first else None
@@ -78,7 +76,7 @@ class BytePairTokenizer:
         Raises ``TokenizationError`` if ``data`` is not UTF-8 or not in the tokenizer's normal form, or contains code
         points that the Unicode tables in use do not know. Linear in the text, times the length of the longest token.
         """
-        if self._is_nfc and not unicodedata.is_normalized("NFC", data.decode("utf-8", "replace")):
+        if self.encoding.is_nfc and not unicodedata.is_normalized("NFC", data.decode("utf-8", "replace")):
             raise TokenizationError(
                 f"{data[:40]!r} is not in the normal form NFC: the tokenizer writes another text"
             )
@@ -130,20 +128,16 @@ def _kept(kept: OrderedDict[int, _T], token: int, make: Callable[[], _T], most: 
     return kept[token]
 
 
-def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> BytePairTokenizer:
-    """The tokenizer of a vocabulary; the last four are cached.
-
-    ``pattern`` is used instead of the vocabulary's own split pattern. Raises ``TokenizationError``.
-    """
-    pattern = vocabulary.split_pattern if pattern is None else pattern
-    if pattern is None or vocabulary.initial_tokens is not None:
+def byte_pair_tokenizer(vocabulary: Vocabulary) -> BytePairTokenizer:
+    """The tokenizer of a vocabulary; the last four are cached. Raises ``TokenizationError``."""
+    if vocabulary.encoding is None or vocabulary.initial_tokens is not None:
         raise TokenizationError(
             f"how the tokenizer of {vocabulary!r} makes tokens of a text is not known: this needs a byte-pair encoding "
             "of bytes whose ids are in the order of their ranks: a Tekken file, a tiktoken encoding, a Hugging Face "
             "tokenizer with a ByteLevel decoder, at most one Split and no normalizer but NFC, or "
             "Vocabulary(..., split_pattern=...); docs/research/canonical.md has all conditions"
         )
-    return _known_tokenizer(vocabulary, pattern, vocabulary.encoding)
+    return _known_tokenizer(vocabulary, vocabulary.encoding)
 
 
 def encoding_by_ids(vocabulary: Vocabulary) -> BytePairEncoding | None:
@@ -162,8 +156,6 @@ def encoding_by_ids(vocabulary: Vocabulary) -> BytePairEncoding | None:
 
 
 @lru_cache(maxsize=4)
-def _known_tokenizer(
-    vocabulary: Vocabulary, pattern: str, encoding: BytePairEncoding | None
-) -> BytePairTokenizer:
+def _known_tokenizer(vocabulary: Vocabulary, encoding: BytePairEncoding) -> BytePairTokenizer:
     """``encoding``: the vocabulary's, since equal vocabularies may have different ones."""
-    return BytePairTokenizer(vocabulary, pattern)
+    return BytePairTokenizer(vocabulary, encoding)

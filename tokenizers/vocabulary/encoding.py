@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tokenfst.common.arguments import shown
 from tokenfst.errors import VocabularyError
+
+_MOST = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +24,40 @@ class BytePairEncoding:
     each, with a space between them, in the characters of ``byte_level_alphabet`` (as ``merges.txt``, without its first
     line). ``None``: any two parts whose bytes are a token can be merged, with its id as the rank (tiktoken's form).
     ``added``: texts and ids of the tokens that are found in a text before it is split, the longest of the leftmost; the
-    text between them is then encoded by itself. ``is_nfc``: a text is first brought into the normal form NFC.
+    text between them is then encoded by itself; they are sorted. ``is_nfc``: a text is first brought into the normal
+    form NFC. Raises ``VocabularyError`` for other values, texts with lone surrogates, and a text that is added twice.
     """
 
     split_pattern: str
     merges: str | None = None
     added: tuple[tuple[str, int], ...] = ()
     is_nfc: bool = False
+
+    def __post_init__(self) -> None:
+        for name, fits, wanted in (
+            ("split_pattern", _is_text(self.split_pattern), "a text without lone surrogates"),
+            ("merges", self.merges is None or isinstance(self.merges, str), "a text or None"),
+            ("added", isinstance(self.added, tuple), "a tuple of pairs"),
+            ("is_nfc", isinstance(self.is_nfc, bool), "True or False"),
+        ):
+            if not fits:
+                raise VocabularyError(f"{name} must be {wanted}, not {shown(getattr(self, name))}")
+        for each in self.added:
+            if not (
+                isinstance(each, tuple)
+                and len(each) == 2
+                and each[0]
+                and _is_text(each[0])
+                and _is_id(each[1])
+            ):
+                parts = " and ".join(map(shown, each)) if isinstance(each, tuple) else shown(each)
+                raise VocabularyError(
+                    "an added token has a text, which is not empty and has no lone surrogates, and an id from 0 to "
+                    f"{_MOST:,}, not {parts}"
+                )
+        if len({text for text, _ in self.added}) < len(self.added):
+            raise VocabularyError("a text is added twice: each added token has a text of its own")
+        object.__setattr__(self, "added", tuple(sorted(self.added)))
 
     @property
     def changes_texts(self) -> bool:
@@ -49,14 +79,19 @@ class BytePairEncoding:
             case str():
                 return cls(document)
             case {"pattern": str(pattern), "added": dict(added), "nfc": bool(nfc), **others} if not others:
-                if all(
-                    isinstance(text, str) and text and type(token) is int for text, token in added.items()
-                ):
-                    return cls(pattern, added=tuple(sorted(added.items())), is_nfc=nfc)
+                return cls(pattern, added=tuple(added.items()), is_nfc=nfc)
         raise VocabularyError(
             "split_pattern must be a string, or an object with the keys pattern, added (texts to ids) and nfc, "
             f"not {document!r:.80}"
         )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value)
+
+
+def _is_id(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _MOST
 
 
 def byte_level_alphabet() -> dict[str, int]:

@@ -149,7 +149,7 @@ def test_canonical_tokenizations(tmp_path: Path) -> None:
     lazy = compile(regex("(ab|nu|c){1,4}"), SMALL, tokenization="canonical")
     lazy.save(tmp_path / "it", expand=False)
     found = artifact.read(tmp_path / "it")
-    assert (found.version, found.split_pattern) == (4, SMALL.split_pattern)
+    assert (found.version, found.encoding) == (4, SMALL.encoding)
     again = CanonicalAutomaton.load(tmp_path / "it", SMALL)
     for seed in range(10):
         assert walk(lazy, random.Random(seed), None) == walk(again, random.Random(seed), None)

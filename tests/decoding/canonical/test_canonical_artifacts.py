@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from tokenfst.errors import (
     TokenfstError,
     TokenLimitError,
 )
+from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
 
 TOKENS = [bytes([byte]) for byte in range(256)] + [b"ab", b"abc", b"  ", b"bc", b"ca", b"abca", b""]
 END = len(TOKENS) - 1
@@ -45,6 +47,14 @@ def saved(pattern: str, vocabulary: Vocabulary, folder: Path) -> tuple[Canonical
     )
     automaton.save(path)
     return automaton, path
+
+
+def altered(path: Path, change: Mapping[str, object]) -> None:
+    """Change metadata of a file, under a right digest; None removes them."""
+    header, content = take_apart(path.read_bytes())
+    metadata = {**header["__metadata__"], **change}
+    header["__metadata__"] = {key: metadata[key] for key in sorted(metadata) if metadata[key] is not None}
+    path.write_bytes(put_together(header, content))
 
 
 def mask(matcher: CanonicalMatcher) -> np.ndarray:
@@ -117,7 +127,7 @@ def test_the_format_by_its_page(vocabulary: Vocabulary, tmp_path: Path) -> None:
     assert slow.read(plain).tensors == found.tensors
     slow.meaning(found, vocabulary)
     slow.canonical(found)
-    assert artifact.read(path).split_pattern == SPLIT
+    assert artifact.read(path).encoding == BytePairEncoding(SPLIT)
 
 
 def test_each_kind_is_loaded_as_what_it_is(vocabulary: Vocabulary, tmp_path: Path) -> None:
@@ -130,13 +140,13 @@ def test_each_kind_is_loaded_as_what_it_is(vocabulary: Vocabulary, tmp_path: Pat
 
 
 def test_the_vocabulary_must_be_the_one(vocabulary: Vocabulary, tmp_path: Path) -> None:
-    automaton, path = saved(PATTERNS[1], vocabulary, tmp_path)
+    _, path = saved(PATTERNS[1], vocabulary, tmp_path)
     with pytest.raises(ArtifactVocabularyError, match="splits texts by"):
         CanonicalAutomaton.load(path, Vocabulary(TOKENS, END, split_pattern=r"[\s\S]+"))
     with pytest.raises(ArtifactVocabularyError, match="compiled for the vocabulary"):
         CanonicalAutomaton.load(path, Vocabulary([*TOKENS, b"zz"], END, split_pattern=SPLIT))
-    unaware = CanonicalAutomaton.load(path, Vocabulary(TOKENS, END))
-    assert walk_both(automaton, unaware, random.Random(1), None) > 0
+    with pytest.raises(ArtifactVocabularyError, match=r"is not known.*split_pattern="):
+        CanonicalAutomaton.load(path, Vocabulary(TOKENS, END))
 
 
 def test_altered_bytes_are_refused(vocabulary: Vocabulary, tmp_path: Path) -> None:
@@ -161,6 +171,39 @@ def test_altered_bytes_are_refused(vocabulary: Vocabulary, tmp_path: Path) -> No
         ({"version": "6"}, ArtifactVersionError, "reads versions 1 to 5"),
         ({"split_pattern": 3}, ArtifactCorruptError, "not a string"),
         ({"split_pattern": "\ud800"}, ArtifactCorruptError, "split_pattern has a lone surrogate"),
+        ({"normal_form": "NFD"}, ArtifactCorruptError, "normal_form is 'NFD', not NFC"),
+        ({"vocabulary_added_tokens": "{}"}, ArtifactCorruptError, "not as this format writes"),
+        ({"vocabulary_added_tokens": '{"b":3,"a":4}'}, ArtifactCorruptError, "not as this format writes"),
+        ({"vocabulary_added_tokens": '{"a": 3}'}, ArtifactCorruptError, "not as this format writes"),
+        ({"vocabulary_added_tokens": '{"a":-3}'}, ArtifactCorruptError, "no JSON object of texts to ids"),
+        (
+            {"vocabulary_added_tokens": f'{{"a":{"9" * 5000}}}'},
+            ArtifactCorruptError,
+            "no JSON object of texts",
+        ),
+        ({"vocabulary_added_tokens": "["}, ArtifactCorruptError, "no JSON object of texts to ids"),
+        ({"vocabulary_added_tokens": "[" * 50000}, ArtifactCorruptError, "no JSON object of texts to ids"),
+        ({"vocabulary_added_tokens": '{"": 3}'}, ArtifactCorruptError, "no JSON object of texts to ids"),
+        (
+            {"vocabulary_added_tokens": '{"a": 3, "a": 4}'},
+            ArtifactCorruptError,
+            "no JSON object of texts to ids",
+        ),
+        (
+            {"vocabulary_added_tokens": '{"a": true}'},
+            ArtifactCorruptError,
+            "no JSON object of texts to ids",
+        ),
+        (
+            {"vocabulary_added_tokens": '{"\\ud800": 3}'},
+            ArtifactCorruptError,
+            "no JSON object of texts to ids",
+        ),
+        (
+            {"vocabulary_added_tokens": "\ud800"},
+            ArtifactCorruptError,
+            "vocabulary_added_tokens has a lone surrogate",
+        ),
     ],
 )
 def test_rules_that_are_broken_under_a_right_digest(
@@ -171,23 +214,36 @@ def test_rules_that_are_broken_under_a_right_digest(
     tmp_path: Path,
 ) -> None:
     _, path = saved(PATTERNS[0], vocabulary, tmp_path)
-    header, content = take_apart(path.read_bytes())
-    metadata = header["__metadata__"] | change
-    header["__metadata__"] = {key: value for key, value in metadata.items() if value is not None}
-    path.write_bytes(put_together(header, content))
+    altered(path, change)
     with pytest.raises(error, match=message):
         CanonicalAutomaton.load(path, vocabulary)
 
 
 @pytest.mark.parametrize("pattern", ["(", "a*", "(?=a)b", "(" * 5000, "a{1,9999}", "", r"\p{Nonsense}"])
 def test_patterns_that_split_nothing_under_a_right_digest(pattern: str, tmp_path: Path) -> None:
-    vocabulary = Vocabulary(TOKENS, END)
+    vocabulary = Vocabulary(TOKENS, END, split_pattern=pattern)
     _, path = saved(PATTERNS[0], Vocabulary(TOKENS, END, split_pattern=SPLIT), tmp_path)
-    header, content = take_apart(path.read_bytes())
-    header["__metadata__"]["split_pattern"] = pattern
-    path.write_bytes(put_together(header, content))
+    altered(path, {"split_pattern": pattern})
     with pytest.raises(ArtifactCorruptError, match="canonical sequences cannot be computed"):
         CanonicalAutomaton.load(path, vocabulary)
+
+
+def test_added_tokens_that_the_vocabulary_does_not_have(tmp_path: Path) -> None:
+    _, path = saved(PATTERNS[0], Vocabulary(TOKENS, END, split_pattern=SPLIT), tmp_path)
+    altered(path, {"vocabulary_added_tokens": '{"abc":9999}'})
+    assert slow.read(path.read_bytes()).metadata["vocabulary_added_tokens"]
+    same = BytePairEncoding(SPLIT, added=(("abc", 9999),))
+    with pytest.raises(ArtifactCorruptError, match="has no token 9999"):
+        CanonicalAutomaton.load(path, Vocabulary(TOKENS, END, split_pattern=same))
+
+
+@pytest.mark.parametrize("key", ["vocabulary_added_tokens", "normal_form"])
+def test_changes_of_texts_need_a_split_pattern(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "all.safetensors"
+    compile(regex("ab"), Vocabulary(TOKENS, END)).save(path)
+    altered(path, {key: "NFC"})
+    with pytest.raises(ArtifactCorruptError, match=key):
+        TokenAutomaton.load(path, Vocabulary(TOKENS, END))
 
 
 def test_tensors_that_canonical_sequences_do_not_have(vocabulary: Vocabulary, tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def read(data: bytes, size: int | None = None) -> SlowArtifact:
     metadata = header.pop("__metadata__")
     rule(isinstance(metadata, dict), "metadata")
     extra = ["split_pattern"] if metadata.get("version") == "3" else []
+    extra += [key for key in ("vocabulary_added_tokens", "normal_form") if extra and key in metadata]
     rule(sorted(metadata) == sorted(METADATA + extra), "metadata keys")
     rule(all(isinstance(value, str) for value in metadata.values()), "metadata are strings")
     rule(metadata["format"] == "tokenfst.token_automaton", "format")
@@ -127,6 +128,20 @@ def read(data: bytes, size: int | None = None) -> SlowArtifact:
     rule(re.fullmatch("[0-9a-f]{64}", metadata["vocabulary_fingerprint"]), "fingerprint")
     for key in ("source", *extra):
         rule(not any("\ud800" <= c <= "\udfff" for c in metadata[key]), f"{key} is text")
+    rule(metadata.get("normal_form", "NFC") == "NFC", "normal_form")
+    if "vocabulary_added_tokens" in metadata:
+        try:
+            added = json.loads(metadata["vocabulary_added_tokens"], object_pairs_hook=_unique)
+        except (ValueError, RecursionError) as error:
+            raise BrokenRuleError(f"vocabulary_added_tokens is JSON: {error}") from None
+        rule(isinstance(added, dict) and added, "vocabulary_added_tokens is an object")
+        rule(all(type(number) is int for number in added.values()), "vocabulary_added_tokens has ids")
+        rule(
+            all(text and not re.search("[\ud800-\udfff]", text) for text in added),
+            "vocabulary_added_tokens are texts",
+        )
+        written = json.dumps(dict(sorted(added.items())), ensure_ascii=False, separators=(",", ":"))
+        rule(metadata["vocabulary_added_tokens"] == written, "the form of vocabulary_added_tokens")
 
     layout = layout_of(metadata["version"])
     rule(sorted(header) == sorted(layout), "tensor names")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pickle
 import random
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.worlds.byte_level_tokenizers import (
@@ -24,7 +26,9 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 import tokenfst
 from tokenfst import Vocabulary, choices, compile
 from tokenfst.errors import (
+    ArtifactVocabularyError,
     EmptyLanguageError,
+    StoreError,
     TokenizationError,
     VocabularyError,
 )
@@ -127,8 +131,6 @@ def test_files_keep_added_tokens_and_the_normal_form(tmp_path: Path) -> None:
         5,
         {"pattern": "a"},
         {"pattern": "a", "added": {}, "nfc": 1},
-        {"pattern": "a", "added": {"": 3}, "nfc": True},
-        {"pattern": "a", "added": {"b": "3"}, "nfc": True},
         {"pattern": "a", "added": {}, "nfc": True, "more": 1},
     ],
 )
@@ -138,6 +140,95 @@ def test_malformed_encodings_are_refused(document: object, tmp_path: Path) -> No
     )
     with pytest.raises(VocabularyError, match="split_pattern must be a string, or an object"):
         read_token_file(tmp_path / "file")
+
+
+@pytest.mark.parametrize("added", [{"": 3}, {"b": "3"}, {"b": True}, {"\ud800": 3}])
+def test_malformed_added_tokens_are_refused(added: dict[str, object], tmp_path: Path) -> None:
+    pattern = {"pattern": "a", "added": added, "nfc": True}
+    (tmp_path / "file").write_text(
+        json.dumps({"tokens": ["a", ""], "eos_token_id": 1, "split_pattern": pattern})
+    )
+    with pytest.raises(VocabularyError, match="added token has a text"):
+        read_token_file(tmp_path / "file")
+
+
+@pytest.mark.parametrize("expand", [True, False])
+def test_artifacts_are_bound_to_added_tokens_and_the_normal_form(expand: bool, tmp_path: Path) -> None:
+    vocabulary = vocabulary_of(like_qwen())
+    made = compile(choices([b"the cat", "h\u00e9".encode()]), vocabulary, tokenization="canonical")
+    made.save(tmp_path / "it", expand=expand)
+    encoding = vocabulary.encoding
+    assert encoding is not None
+
+    def like(encoding: BytePairEncoding | None) -> Vocabulary:
+        special = dict(vocabulary.special_tokens)
+        found = Vocabulary(vocabulary.tokens, vocabulary.eos_token_ids, special, split_pattern=encoding)
+        assert found == vocabulary
+        return found
+
+    plain = dataclasses.replace(encoding, merges=None)
+    for other, message in (
+        (dataclasses.replace(plain, is_nfc=False), "normal form 'NFC', and this vocabulary's .* None"),
+        (dataclasses.replace(plain, added=plain.added[1:]), "added tokens {'<think>': .*, and this .* {}"),
+        (BytePairEncoding(r"\s+|\S+", added=plain.added, is_nfc=True), "splits texts by"),
+    ):
+        with pytest.raises(ArtifactVocabularyError, match=message):
+            tokenfst.CanonicalAutomaton.load(tmp_path / "it", like(other))
+    with pytest.raises(ArtifactVocabularyError, match="is not known"):
+        tokenfst.CanonicalAutomaton.load(tmp_path / "it", like(None))
+    loaded = tokenfst.CanonicalAutomaton.load(tmp_path / "it", like(plain))
+    again = pickle.loads(pickle.dumps(loaded)).expand()
+    assert loaded.tokenizer.encoding == again.tokenizer.encoding == plain
+    assert again.serialize() == made.serialize()
+    with pytest.raises(TokenizationError, match="changes texts"):
+        tokenfst.CanonicalAutomaton(loaded.every_sequence, tokenfst.Budget())
+
+
+def test_a_store_has_one_tokenizer_for_a_vocabulary(tmp_path: Path) -> None:
+    """The vocabulary with NFC was dropped, and a reader of its fingerprint received the one without."""
+    vocabulary = vocabulary_of(like_qwen())
+    encoding = vocabulary.encoding
+    assert encoding is not None
+    plain = dataclasses.replace(encoding, merges=None, is_nfc=False)
+    other = Vocabulary(
+        vocabulary.tokens, vocabulary.eos_token_ids, vocabulary.special_tokens, split_pattern=plain
+    )
+    store = tokenfst.Store(tmp_path / "store")
+    assert other == vocabulary and store.put_vocabulary(other) and not store.put_vocabulary(other)
+    with pytest.raises(StoreError, match="with another tokenizer"):
+        store.put_vocabulary(vocabulary)
+    assert store.vocabulary(vocabulary.fingerprint).encoding == plain
+
+
+WRONG: list[dict[str, Any]] = [
+    {"split_pattern": 5},
+    {"split_pattern": b"a"},
+    {"split_pattern": "\ud800"},
+    {"merges": ["a b"]},
+    {"is_nfc": 1},
+    {"is_nfc": "NFC"},
+    {"added": None},
+    {"added": [("a", 1)]},
+    {"added": (each for each in [("a", 1)])},
+    {"added": "ab"},
+    {"added": (["a", 1],)},
+    {"added": (("a", 1, 2),)},
+    {"added": (("a", -1),)},
+    {"added": (("a", True),)},
+    {"added": (("", 10**5000),)},
+    {"added": (("a", 10**5000),)},
+    {"added": (("a", 1), ("a", 2))},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_encodings_with_wrong_values_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(VocabularyError):
+        BytePairEncoding(**{"split_pattern": "a", **wrong})
+
+
+def test_added_tokens_are_sorted() -> None:
+    assert BytePairEncoding("a", added=(("b", 1), ("a", 2))).added == (("a", 2), ("b", 1))
 
 
 def test_an_added_token_that_the_vocabulary_does_not_have_is_refused() -> None:

@@ -208,7 +208,7 @@ def _head(found: artifact.Artifact) -> dict[str, Any]:
     return {
         "bytes": found.size,
         "format_version": found.version,
-        "tokenization": "all" if found.split_pattern is None else "canonical",
+        "tokenization": "all" if found.encoding is None else "canonical",
         "digest": found.digest,
         "source": found.source,
         "vocabulary": {"fingerprint": found.vocabulary_fingerprint, "size": found.vocabulary_size},

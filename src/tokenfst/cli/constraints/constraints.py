@@ -148,7 +148,7 @@ def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
         raise UsageError(f"--flags needs a pattern, but {argument} is an artifact")
     found = artifact.read(argument)
     language = artifact_language(found, argument, budget)
-    return Constraint(language, found.source, Path(argument), found.split_pattern is not None)
+    return Constraint(language, found.source, Path(argument), found.encoding is not None)
 
 
 def is_file(argument: str) -> bool:
