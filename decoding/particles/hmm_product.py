@@ -39,6 +39,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked
 from tokenfst.common.plurals import counted
@@ -77,7 +78,7 @@ class HmmProduct:
 
     ``automaton``, ``length`` and ``end_tokens`` are those of ``Horizon``, which is stored as ``horizon``. States are
     those of the horizon, in int64 tensors of shape (rows,). All other tensors are on the device of ``hmm``. ``budget``:
-    its bytes bound the stored look-ahead.
+    its bytes bound the stored look-ahead, its seconds the construction.
 
     Raises ``VocabularyMismatchError`` if the two have different tokens, ``BudgetExceeded``, and the errors of
     ``Horizon``: ``TokenLimitError``, ``NondeterministicError``, ``ConstraintError``.
@@ -100,10 +101,12 @@ class HmmProduct:
         else:
             check_vocabulary(hmm, len(automaton.vocabulary), automaton.vocabulary.fingerprint)
         self.hmm, self.automaton = hmm, automaton
-        self.horizon = horizon = Horizon(automaton, max_new_tokens, length, end_tokens)
+        deadline = Deadline(budget or Budget(), f"the product of a hidden Markov model and {automaton!r}")
+        with deadline.part() as part:
+            self.horizon = horizon = Horizon(automaton, max_new_tokens, length, end_tokens, part)
         self._edges = edges = horizon.edges
         held = int(horizon.alive[:-1].sum()) + edges.num_sets
-        limit = (budget or Budget()).bytes
+        limit = deadline.budget.bytes
         if held * hmm.hidden_size * hmm.dtype.itemsize > limit:
             raise BudgetExceeded(
                 "bytes", limit, f"the look-ahead over {counted(max_new_tokens, 'token')} of {horizon.name}"
@@ -115,7 +118,7 @@ class HmmProduct:
         self._alive = torch.from_numpy(horizon.alive).to(hmm.device)
         self._row = (self._alive.cumsum(1) - 1).masked_fill_(~self._alive, 0)
         self._gathered: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self._ahead, self._scale = self._looked_ahead()
+        self._ahead, self._scale = self._looked_ahead(deadline)
 
     @property
     def start(self) -> int:
@@ -124,17 +127,18 @@ class HmmProduct:
 
     # --- what is made once --------------------------------------------------------------------------------
 
-    def _looked_ahead(self) -> tuple[list[torch.Tensor], torch.Tensor]:
+    def _looked_ahead(self, deadline: Deadline) -> tuple[list[torch.Tensor], torch.Tensor]:
         """For each number of tokens left, A β_r(q) of the states that are alive, (alive, H), the maximum of each row 1;
         and the logarithms of their scales, (max_new_tokens, Q).
         """
         hmm, alive = self.hmm, self._alive
-        masses = self._masses()
+        masses = self._masses(deadline)
         ahead: list[torch.Tensor] = []
         scales = hmm.initial.new_full((self.horizon.max_new_tokens, self._edges.num_states), -torch.inf)
         beta = hmm.initial.new_ones(int(alive[0].sum()), hmm.hidden_size)
         scale = beta.new_zeros(len(beta))
         for left in range(self.horizon.max_new_tokens):
+            deadline.check()
             scaled, peak = unit_maximum(beta @ hmm.transition.T)
             ahead.append(scaled)
             scales[left, alive[left]] = scale + peak.log()
@@ -146,6 +150,7 @@ class HmmProduct:
             weight = (arriving - best[sources]).exp().nan_to_num(0.0)[:, None]
             beta = scaled.new_zeros(count, hmm.hidden_size)
             for part in _parts(len(going), hmm.hidden_size):
+                deadline.check()
                 mass = masses[self._label[going[part]]]
                 beta.index_add_(0, sources[part], mass * scaled[targets[part]] * weight[part])
             if self.horizon.ended is not None and alive[left + 1, self.horizon.ended]:
@@ -155,12 +160,13 @@ class HmmProduct:
             scale = best + peak.log()
         return ahead, scales
 
-    def _masses(self) -> torch.Tensor:
+    def _masses(self, deadline: Deadline) -> torch.Tensor:
         """(D, H): the probability that a hidden state emits a token of the set."""
         emitted, offsets = self.hmm.emitted, torch.from_numpy(np.diff(self._edges.offsets))
         of_set = torch.arange(self._edges.num_sets).repeat_interleave(offsets).to(emitted.device)
         masses = emitted.new_zeros(self._edges.num_sets, self.hmm.hidden_size)
         for part in _parts(len(of_set), self.hmm.hidden_size):
+            deadline.check()
             masses.index_add_(0, of_set[part], emitted[self._tokens[part]])
         return masses
 

@@ -22,6 +22,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.budget import Budget
+from tokenfst.common.plurals import counted
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import Length
 from tokenfst.decoding.rows.rows import AnyAutomaton
@@ -35,7 +38,7 @@ class Horizon:
     ``automaton``: a finite token automaton; or its edges, with the ``end_tokens`` that ``"at_most"`` needs. ``edges``:
     including end tokens where they count; ``start``: the state before the first token; ``ended``: the state after an
     end token (``None`` for exact). ``alive``: bool (max_new_tokens + 1, states), by the tokens left. ``name``: the
-    constraint's name.
+    constraint's name. ``budget``: of these tables.
 
     Raises ``NondeterministicError``, ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` and
     ``TokenLimitError`` (naming feasible numbers of tokens) if no text fits, ``BudgetExceeded``, and ``DecodingError``
@@ -48,6 +51,7 @@ class Horizon:
         max_new_tokens: int,
         length: Length,
         end_tokens: Sequence[int] | None = None,
+        budget: Budget | None = None,
     ) -> None:
         if length not in ("exact", "at_most"):
             raise DecodingError(f'length is "exact" or "at_most", not {length!r}')
@@ -85,13 +89,19 @@ class Horizon:
         labels = np.repeat(np.arange(edges.num_sets), np.diff(edges.offsets))
         self._keys = labels * edges.num_tokens + edges.tokens
         self._known: dict[tuple[int, int], int] = {}
-        self.alive = self._met_and_ending_well()
+        self.alive = self._met_and_ending_well(
+            Deadline(budget or Budget(), f"the horizon of {counted(max_new_tokens, 'token')} of {self.name}")
+        )
 
-    def _met_and_ending_well(self) -> npt.NDArray[np.bool_]:
+    def _met_and_ending_well(self, deadline: Deadline) -> npt.NDArray[np.bool_]:
         edges = self.edges
-        alive = edges.completing(self.max_new_tokens, exact=self.length == "exact", name=self.name)
+        with deadline.part() as part:
+            alive = edges.completing(
+                self.max_new_tokens, exact=self.length == "exact", name=self.name, budget=part
+            )
         met = edges.start
         for left in range(self.max_new_tokens, -1, -1):
+            deadline.check()
             alive[left] &= met
             met = np.zeros_like(met)
             met[edges.target[alive[left, edges.source]]] = True

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, checked_but, whole
 from tokenfst.common.plurals import counted
@@ -254,28 +255,36 @@ class TokenEdges:
         return all(p == q for p, q in found)
 
     @checked
-    def reachability(self, length: int) -> npt.NDArray[np.bool_]:
+    def reachability(self, length: int, budget: Budget | None = None) -> npt.NDArray[np.bool_]:
         """β for exact lengths: bool (length + 1, S); entry (r, s) is True if some sequence of exactly r tokens leads
-        from s to acceptance. O(length * E).
+        from s to acceptance. O(length * E). Raises ``BudgetExceeded``.
         """
         whole("TokenEdges.reachability", "length", length, 0)
+        deadline = Deadline(budget or Budget(), f"what {counted(length, 'token')} complete")
+        if (length + 1) * self.num_states > deadline.budget.bytes:
+            raise BudgetExceeded("bytes", deadline.budget.bytes, deadline.where)
         beta = np.zeros((length + 1, self.num_states), np.bool_)
         beta[0] = self.accepting
         for r in range(1, length + 1):
+            deadline.check()
             beta[r, self.source[beta[r - 1][self.target]]] = True
         return beta
 
     @checked
-    def completing(self, tokens: int, *, exact: bool, name: str) -> npt.NDArray[np.bool_]:
-        """``reachability(tokens)``, after a check that some text has ``tokens`` tokens.
+    def completing(
+        self, tokens: int, *, exact: bool, name: str, budget: Budget | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """``reachability(tokens, budget)``, after a check that some text has ``tokens`` tokens.
 
         Otherwise raises ``TokenLimitError``, which names the nearest feasible numbers. ``exact`` and ``name`` (of the
-        automaton) are used in the message.
+        automaton) are used in the message. Raises ``BudgetExceeded``.
         """
-        beta = self.reachability(tokens)
+        deadline = Deadline(budget or Budget(), f"the numbers of tokens that texts of {name} have")
+        with deadline.part() as part:
+            beta = self.reachability(tokens, part)
         if not (beta[tokens] & self.start).any():
             less = np.flatnonzero((beta & self.start).any(axis=1)).tolist()
-            more = self._next_length(beta[tokens], tokens)
+            more = self._next_length(beta[tokens], tokens, deadline)
             kind = "exactly" if exact else "at most"
             raise TokenLimitError(
                 f"no text of {name} has {kind} {counted(tokens, 'token')}: "
@@ -283,7 +292,7 @@ class TokenEdges:
             )
         return beta
 
-    def _next_length(self, reach: npt.NDArray[np.bool_], tokens: int) -> int | None:
+    def _next_length(self, reach: npt.NDArray[np.bool_], tokens: int, deadline: Deadline) -> int | None:
         """The least number of tokens above ``tokens`` that some text has.
 
         ``reach``: the states that ``tokens`` tokens complete. This terminates, because only states that the start
@@ -292,12 +301,14 @@ class TokenEdges:
         """
         met = self.start.copy()
         for _ in range(self.num_states):
+            deadline.check()
             further = met.copy()
             further[self.target[met[self.source]]] = True
             if (further == met).all():
                 break
             met = further
         while (reach := reach & met).any():
+            deadline.check()
             before = np.zeros_like(reach)
             before[self.source[reach[self.target]]] = True
             reach, tokens = before, tokens + 1

@@ -32,6 +32,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.budget import Budget
 from tokenfst.common.arguments import checked, whole
 from tokenfst.common.plurals import counted
 from tokenfst.common.renamed import renamed
@@ -55,9 +56,10 @@ class TensorRows(Rows):
     tokens.
 
     ``edges``: without end tokens, over the tokens of ``vocabulary``. ``prompts``: the number of rows. ``width``,
-    ``device``: of the scores that are masked. ``length`` and ``count_end`` as in ``reach_rows``. Raises
-    ``DecodingError`` for options out of range, ``VocabularyMismatchError``, and ``TokenLimitError``, which names the
-    nearest feasible numbers of tokens.
+    ``device``: of the scores that are masked. ``length`` and ``count_end`` as in ``reach_rows``.
+    ``budget``: of the table of states and numbers of tokens. Raises ``DecodingError`` for options out of range,
+    ``VocabularyMismatchError``, ``BudgetExceeded``, and ``TokenLimitError``, which names the nearest feasible numbers
+    of tokens.
     """
 
     @renamed(max_tokens="max_new_tokens")
@@ -73,6 +75,7 @@ class TensorRows(Rows):
         device: torch.device | str = "cpu",
         length: Length = "at_most",
         count_end: bool = False,
+        budget: Budget | None = None,
     ) -> None:
         super().__init__(vocabulary, width, torch.device(device))
         check_length(length, max_new_tokens, count_end)
@@ -89,7 +92,7 @@ class TensorRows(Rows):
             edges = edges.with_end(vocabulary.eos_token_ids, needed=count_end)
             distance, accepting = np.append(distance, 0), np.append(accepting, True)
         self.edges = edges
-        beta = edges.completing(max_new_tokens, exact=length == "exact", name="the edges")
+        beta = edges.completing(max_new_tokens, exact=length == "exact", name="the edges", budget=budget)
         self._left = max_new_tokens
         self._taken: list[list[int]] = [[] for _ in range(prompts)]
         self._ended = torch.zeros(prompts, dtype=torch.bool, device=self.device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 import warnings
 from functools import partial
 
@@ -216,3 +217,14 @@ def test_misfits_are_refused() -> None:
         product.next_states(start, torch.tensor([3]))
     with pytest.raises(TokenLimitError, match="from 1 to 3, not 4"):
         product.log_joint(named.start(), start, 4)
+
+
+def test_the_budget_s_seconds_bound_the_construction() -> None:
+    hmm, constraint = small(2, hidden=64, vocab=4), automaton("(a|b)*")
+    begin = time.monotonic()
+    with pytest.raises(BudgetExceeded) as caught:
+        HmmProduct(hmm, constraint, 200_000, budget=Budget(seconds=0.1))
+    assert caught.value.resource == "seconds" and time.monotonic() - begin < 3
+    with pytest.raises(BudgetExceeded) as caught:
+        HmmProduct(hmm, constraint, 10**10)
+    assert caught.value.resource == "bytes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ import torch
 import tokenfst
 from reference.tokens.small_automata import small_automaton
 from reference.tokens.token_edges import arcs_of, random_edges, ways
+from tokenfst.budget import Budget
 from tokenfst.decoding.rows.edges import TokenEdges
+from tokenfst.decoding.rows.tensor_rows import TensorRows
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -139,3 +142,43 @@ def test_what_has_no_edges() -> None:
             accepting=[0],
             num_tokens=1,
         ).is_unambiguous(small)
+
+
+def test_the_table_of_lengths_stays_within_its_budget() -> None:
+    """There was no budget: 100 million tokens took 433 s, more of them all memory."""
+    words = Vocabulary([b"a", b"b", b""], 2)
+    edges = TokenEdges.from_automaton(tokenfst.compile(tokenfst.regex("(ab)*"), words))
+    with pytest.raises(BudgetExceeded, match=r"1,000,000,000 tokens") as caught:
+        edges.reachability(10**9)
+    assert caught.value.resource == "bytes"
+    soon = Budget(seconds=0.05)
+    begin = time.monotonic()
+    for call in (
+        lambda: edges.reachability(10**8, soon),
+        lambda: edges.completing(10**8, exact=True, name="it", budget=soon),
+        lambda: TensorRows(edges, words, prompts=1, max_new_tokens=10**8, width=3, budget=soon),
+    ):
+        with pytest.raises(BudgetExceeded) as caught:
+            call()
+        assert caught.value.resource == "seconds"
+    assert time.monotonic() - begin < 5
+    assert edges.reachability(5, soon).shape == (6, 2)
+
+
+def test_the_next_length_is_looked_for_within_the_budget() -> None:
+    """A chain of 20,000 states: it has one text, and each step back from its end costs its length."""
+    count = 20_000
+    states = np.arange(count)
+    edges = TokenEdges(
+        start=states == 0,
+        accepting=states == count - 1,
+        source=states[:-1],
+        target=states[1:],
+        label=np.zeros(count - 1, np.int64),
+        offsets=np.array([0, 1]),
+        tokens=np.array([0]),
+        num_tokens=2,
+    )
+    with pytest.raises(BudgetExceeded) as caught:
+        edges.completing(3, exact=True, name="it", budget=Budget(seconds=0.02))
+    assert caught.value.resource == "seconds"
