@@ -39,8 +39,9 @@ import numpy as np
 from tokenfst.common.arguments import refuse
 from tokenfst.common.plurals import counted
 from tokenfst.decoding.artifacts import artifact_format as rules
-from tokenfst.errors import ArtifactError
+from tokenfst.errors import ArtifactError, ArtifactVocabularyError
 from tokenfst.tokenizers.vocabulary.encoding import BytePairEncoding
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +74,16 @@ class Artifact:
     def is_program(self) -> bool:
         """Whether the artifact contains a program, whose states and masks are computed on demand."""
         return self.version in (rules.PROGRAM_VERSION, rules.LEARNED_VERSION)
+
+
+def check_vocabulary(found: Artifact, path: object, vocabulary: Vocabulary) -> None:
+    """Raise ``ArtifactVocabularyError`` if an artifact was compiled for another vocabulary."""
+    if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
+        raise ArtifactVocabularyError(
+            f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
+            f"({counted(found.vocabulary_size, 'token')}); this one is {vocabulary.fingerprint[:12]} "
+            f"({counted(len(vocabulary), 'token')}). Load the vocabulary it was made with, or compile it again"
+        )
 
 
 def serialize(

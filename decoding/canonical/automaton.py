@@ -185,7 +185,7 @@ class CanonicalAutomaton:
                 f"{path} has all token sequences, not only canonical ones: load it with TokenAutomaton.load(), or "
                 'compile the constraint with tokenization="canonical"'
             )
-        TokenAutomaton.check_vocabulary(found, path, vocabulary)
+        artifact.check_vocabulary(found, path, vocabulary)
         _check_encoding(path, found.encoding, vocabulary)
         automaton = TokenAutomaton.of_artifact(found, path, vocabulary, budget)
         try:

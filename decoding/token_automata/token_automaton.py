@@ -44,7 +44,6 @@ from tokenfst.errors import (
     ArgumentValueError,
     ArtifactCorruptError,
     ArtifactError,
-    ArtifactVocabularyError,
     BudgetExceeded,
     ConstraintError,
     TokenIdError,
@@ -257,7 +256,7 @@ class TokenAutomaton:
 
     def learn_from(self, found: artifact.Artifact, name: object) -> None:
         """``learn`` from an artifact that was already read; ``name``: its name in errors."""
-        self.check_vocabulary(found, name, self.vocabulary)
+        artifact.check_vocabulary(found, name, self.vocabulary)
         learning.same_program(found, name, self.program, self._classes)
         learning.take_up(self._native, found, name)
         learning.merge(self._native)
@@ -304,7 +303,7 @@ class TokenAutomaton:
         budget: Budget | None = None,
     ) -> TokenAutomaton:
         """The automaton of an artifact's tables or program, over all token sequences. Raises the errors of ``load``."""
-        cls.check_vocabulary(found, path, vocabulary)
+        artifact.check_vocabulary(found, path, vocabulary)
         budget = budget or Budget()
         if found.is_program:
             return cls._of_program(found, path, vocabulary, budget)
@@ -312,16 +311,6 @@ class TokenAutomaton:
             return cls._from_arrays(found.arrays, vocabulary, found.source, budget)
         except ArtifactCorruptError as error:
             raise artifact_format.corrupt(path, f"it breaks the rule that {error}") from None
-
-    @staticmethod
-    def check_vocabulary(found: artifact.Artifact, path: object, vocabulary: Vocabulary) -> None:
-        """Raise ``ArtifactVocabularyError`` if an artifact was compiled for another vocabulary."""
-        if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
-            raise ArtifactVocabularyError(
-                f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
-                f"({counted(found.vocabulary_size, 'token')}); this one is {vocabulary.fingerprint[:12]} "
-                f"({counted(len(vocabulary), 'token')}). Load the vocabulary it was made with, or compile it again"
-            )
 
     @classmethod
     def _of_program(
