@@ -473,7 +473,7 @@ def _check_encoding(path: object, theirs: BytePairEncoding, vocabulary: Vocabula
     only = [dict(sorted(set(one.added) - set(two.added))) for one, two in ((theirs, own), (own, theirs))]
     for what, one, other in (
         ("splits texts by", theirs.split_pattern, own.split_pattern),
-        ("brings texts into the normal form", *("NFC" if each.is_nfc else None for each in (theirs, own))),
+        ("has as its normal form", *("NFC" if each.is_nfc else "none" for each in (theirs, own))),
         ("finds, beside those of both, the added tokens", *only),
     ):
         if one != other:

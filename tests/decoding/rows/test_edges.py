@@ -145,7 +145,7 @@ def test_what_has_no_edges() -> None:
 
 
 def test_the_table_of_lengths_stays_within_its_budget() -> None:
-    """There was no budget: 100 million tokens took 433 s, more of them all memory."""
+    """There was no budget: 100 million tokens took 433 s."""
     words = Vocabulary([b"a", b"b", b""], 2)
     edges = TokenEdges.from_automaton(tokenfst.compile(tokenfst.regex("(ab)*"), words))
     with pytest.raises(BudgetExceeded, match=r"1,000,000,000 tokens") as caught:

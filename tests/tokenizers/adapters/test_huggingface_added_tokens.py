@@ -168,7 +168,7 @@ def test_artifacts_are_bound_to_added_tokens_and_the_normal_form(expand: bool, t
 
     plain = dataclasses.replace(encoding, merges=None)
     for other, message in (
-        (dataclasses.replace(plain, is_nfc=False), "normal form 'NFC', and this vocabulary's .* None"),
+        (dataclasses.replace(plain, is_nfc=False), "normal form 'NFC', and this vocabulary's .* 'none'"),
         (dataclasses.replace(plain, added=plain.added[1:]), "added tokens {'<think>': .*, and this .* {}"),
         (BytePairEncoding(r"\s+|\S+", added=plain.added, is_nfc=True), "splits texts by"),
     ):
